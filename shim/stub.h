@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What every entry stub does before and after the decision, inline: find the original, keep the
+ * guard, count the calls that are too small to look at. No lock, clock, system call or allocation
+ * here, and no cache line that another thread writes.
+ */
+#pragma once
+
+#include "call.h"
+#include "dispatch.h"
+#include "originals.h"
+#include "thread.h"
+
+#define GS_EXPORT __attribute__((visibility("default")))
+
+/* Calls the original through the stub's own prototype, so that it is never written twice. */
+#define GS_ORIGINAL(name, site) ((__typeof__(&name))(site)->original)
+
+enum { GS_ROW_MAJOR = 101, GS_COL_MAJOR = 102 };
+
+/* CblasNoTrans, CblasTrans, CblasConjTrans, CblasConjNoTrans; anything else is no flag. */
+static inline char gs_trans_letter(int trans)
+{
+    return trans == 111 ? 'N' : trans == 112 ? 'T' : trans == 113 ? 'C' : trans == 114 ? 'R' : '?';
+}
+
+/* An illegal layout makes the call illegal, whatever else was found. */
+static inline void gs_check_layout(struct gs_call *call, int layout)
+{
+    if (layout != GS_ROW_MAJOR && layout != GS_COL_MAJOR)
+        call->objection = GS_BAD_ARGUMENT;
+}
+
+/* An integer argument of a Fortran stub, in the width the CPU library was found to have. */
+static inline int64_t gs_load_int(const struct gs_site *site, const void *value)
+{
+    return site->int_bytes == 8 ? *(const int64_t *)value : *(const int32_t *)value;
+}
+
+/* An integer argument of a CBLAS stub. */
+static inline int64_t gs_value_int(const struct gs_site *site, int64_t value)
+{
+    return site->int_bytes == 8 ? value : (int32_t)value;
+}
+
+/* Opens the frame of a call. Nested calls (made by a CPU library inside a call that is already
+ * handled) keep the outer guard. */
+static inline const struct gs_site *gs_enter(struct gs_frame *frame, unsigned entry,
+                                             const void *return_address)
+{
+    gs_frame_open(frame);
+    return gs_site_find(entry, return_address);
+}
+
+/* Whether the call is looked at; otherwise it has been counted and goes to the original. */
+static inline bool gs_is_decided(const struct gs_frame *frame, unsigned routine, double work)
+{
+    if (!gs_active)
+        return false;
+    double floor;
+    __atomic_load(&gs_floor_work[routine], &floor, __ATOMIC_RELAXED);
+    if (!frame->nested && work > floor)
+        return true;
+    gs_count_small(routine, frame->nested ? GS_COUNT_NESTED
+                            : work == 0   ? GS_COUNT_EMPTY
+                                          : GS_COUNT_SMALL);
+    return false;
+}
+
+/* Closes the frame after the original has returned; attempt is NULL where nothing was decided. */
+static inline void gs_leave(struct gs_frame *frame, struct gs_attempt *attempt)
+{
+    if (__builtin_expect(attempt != NULL, 0))
+        gs_dispatch_done(attempt);
+    gs_frame_close(frame);
+}
