@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside the CUDA backend: the pointer table, the device's context, lanes, memory and copies.
+ */
+#pragma once
+
+#include "cuda_types.h"
+#include "gpu_backends/backend.h"
+
+/* Pointers to the entry points of api.def, filled by the loader; OPTIONAL ones may be NULL. */
+struct gs_cuda_api {
+#define GS_CUDA_FN(library, need, result, name, parameters) result(*name) parameters;
+#include "api.def"
+#undef GS_CUDA_FN
+};
+extern struct gs_cuda_api gs_cuda;
+
+/* Opens libcuda and resolves its rows. L801 or L805. path as GPUSHIM_CUDA_PATH. */
+gs_reason gs_cuda_load_driver(const char *path);
+
+/* Opens cuBLAS and resolves its rows. Looked for in: path if it is not "auto" (alone); what is
+ * mapped already; NVIDIA's wheels beside module (…/site-packages/nvidia/…/lib); CONDA_PREFIX; the
+ * system loader; CUDA_HOME; /usr/local/cuda. CUDA 13 before 12 in each place. L804 or L805. Adds
+ * the path to libraries. */
+gs_reason gs_cuda_load_cublas(const char *path, const char *module, char *libraries, size_t size);
+
+/* Path of the file that holds an address, appended to libraries with a newline. */
+void gs_cuda_note_library(const void *address, char *libraries, size_t size);
+
+/* A stream with everything a call needs beside it; used by one thread at a time. */
+struct gs_lane {
+    CUstream stream;
+    cublasHandle_t cublas;
+    CUevent started, copied_in, computed, copied_out;
+    bool ready, in_use;
+};
+
+/* The one device. */
+struct gs_cuda_device {
+    CUdevice device;
+    CUcontext context;
+    CUmemoryPool pool;
+    bool allow_tf32;
+    int max_pitch;
+};
+extern struct gs_cuda_device gs_cuda_device;
+
+/* Starts context, pool and the first lane; fills facts. */
+gs_reason gs_cuda_open(const struct gs_device_options *options, struct gs_device_facts *facts,
+                       int *detail, bool (*stop)(void));
+
+/* Takes a free lane, waiting for one; makes it if it is new. NULL with run->reason set when that
+ * fails. The context is current in the calling thread until the lane is given back. */
+struct gs_lane *gs_lane_take(struct gs_run *run);
+void gs_lane_give(struct gs_lane *lane);
+bool gs_lane_all_busy(void);
+
+/* A lane whose stream could not be brought to rest is never used again. */
+void gs_lane_abandon(struct gs_lane *lane);
+
+/* Whether result is success; otherwise notes the reason in run unless it has one: M402 when
+ * memory is short, E902 when the context is lost, else E901. */
+bool gs_cu_ok(struct gs_run *run, CUresult result);
+bool gs_cublas_ok(struct gs_run *run, cublasStatus_t status);
+
+/* A matrix on the device, column-major with leading dimension rows. */
+struct gs_device_range {
+    CUdeviceptr address;
+    int64_t ld;
+};
+
+/* The one door from host operands to device memory: a range that holds the operand's elements
+ * (if it is read), ordered on the lane's stream. False with run->reason set. */
+bool gs_operand_to_device(struct gs_lane *lane, gs_dtype dtype, const struct gs_operand *operand,
+                          struct gs_device_range *range, struct gs_run *run);
+
+/* Queues the copy of exactly the operand's elements back to the host. */
+bool gs_operand_to_host(struct gs_lane *lane, gs_dtype dtype, const struct gs_operand *operand,
+                        const struct gs_device_range *range, struct gs_run *run);
+
+/* Gives a range back, in stream order. */
+void gs_range_free(struct gs_lane *lane, const struct gs_device_range *range);
+
+/* Gives the pool's idle memory back to the device. */
+void gs_cuda_trim(void);
+
+/* Measures the link with pageable memory; needs a lane. */
+bool gs_cuda_measure_link(struct gs_lane *lane, struct gs_device_facts *facts, struct gs_run *run);
+
+/* Queues the computation of a call on ranges in operand order; one per operation. */
+typedef bool gs_compute(struct gs_lane *lane, const struct gs_call *call,
+                        const struct gs_device_range *range, struct gs_run *run);
+gs_compute gs_cublas_gemm;
+
+/* Why cuBLAS could not compute a call: U304 where a size is over its 32-bit interface and the
+ * 64-bit one is missing. */
+gs_reason gs_cublas_objection(const struct gs_call *call);
+
+/* The whole run of one call (backend.h). */
+void gs_cuda_run(const struct gs_call *call, struct gs_run *run);
