@@ -61,8 +61,16 @@ $(BUILD)/tables.json: tools/tables.json.in $(wildcard shim/*.inc shim/*.h shim/e
 
 # Our tables of foreign prototypes against the real headers, wherever those are installed.
 CUDA_INCLUDE := $(firstword $(wildcard $(addsuffix /include,$(CUDA_HOME) /usr/local/cuda)))
+CBLAS_HEADER := $(firstword $(wildcard /usr/include/cblas.h /usr/include/*/cblas.h))
 .PHONY: header-check
 header-check:
+ifneq ($(and $(CBLAS_HEADER),$(shell command -v $(CXX))),)
+header-check: $(BUILD)/obj/check_cblas.o
+$(BUILD)/obj/check_cblas.o: shim/check_cblas.cc $(wildcard shim/*.inc shim/*.h shim/*/*.inc)
+	@mkdir -p $(@D)
+	@echo "  CHECK $<"
+	$(Q)$(CXX) -std=gnu++17 -Wall -Ishim -c -o $@ $<
+endif
 ifneq ($(wildcard $(CUDA_INCLUDE)/cublas_v2.h),)
 header-check: $(BUILD)/obj/check_cuda_headers.o
 $(BUILD)/obj/check_cuda_headers.o: gpu_backends/cuda/check_headers.c $(wildcard gpu_backends/cuda/*.def gpu_backends/cuda/*.h)

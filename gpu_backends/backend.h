@@ -17,7 +17,7 @@ struct gs_device_options {
     double memory_fraction;       /* of the memory free at start-up; 0: memory_bytes counts */
     uint64_t memory_bytes;
     bool allow_tf32;              /* GPUSHIM_PRECISION=tf32 */
-    bool warm_up;                 /* run one tiny product per data type before ready */
+    bool warm_up;                 /* load the commonest kernels before ready; set by device.c */
     char module[512];             /* path of the module whose call starts the device: wheels of
                                      the CUDA libraries lie beside it */
 };

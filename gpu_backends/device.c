@@ -132,6 +132,7 @@ void gs_device_start(const struct gs_device_options *options, bool wait)
     if (!atomic_load(&exiting) && now() * 1e9 >= (double)atomic_load(&retry_ns) &&
         atomic_compare_exchange_strong(&state, &expected, GS_STARTING)) {
         start_options = *options;
+        start_options.warm_up = !wait; /* nobody waits for it in the background */
         if (wait)
             start_now();
         else if (!start_in_background())

@@ -66,16 +66,16 @@ static double corrected(const struct side *side, const struct gs_call *call, dou
     return ratio == 0 ? estimate : estimate * ratio;
 }
 
-/* First value as measured, later ones averaged in: follows a change within a few calls without
- * being thrown by one interrupted call. */
+/* Quick to believe that something is fast, slow to believe that it is slow: a first call that
+ * loads kernels, or one that was interrupted, takes many times its usual time, none takes less. */
 static void learn(correction *ratio, double measured)
 {
+    const double first_limit = 2, step_limit = 4, up = 0.2, down = 0.7;
     double old = atomic_load_explicit(ratio, memory_order_relaxed);
-    double limited = measured < 1e-3 ? 1e-3 : measured > 1e3 ? 1e3 : measured;
-    if (old != 0 && limited > 4 * old)
-        limited = 4 * old;
-    atomic_store_explicit(ratio, old == 0 ? limited : old + 0.3 * (limited - old),
-                          memory_order_relaxed);
+    double limit = old == 0 ? first_limit : step_limit * old;
+    double limited = measured > limit ? limit : measured < 1e-3 ? 1e-3 : measured;
+    double new = old == 0 ? limited : old + (limited > old ? up : down) * (limited - old);
+    atomic_store_explicit(ratio, new, memory_order_relaxed);
 }
 
 static double larger(double a, double b)

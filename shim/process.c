@@ -302,6 +302,8 @@ void gs_process_note_device(void)
 {
     int detail;
     enum gs_device_state state = gs_device_state();
+    if (state == GS_REFUSED && gs_device_refusal(&detail) == GS_SHUTTING_DOWN)
+        state = gs_device_facts()->name[0] != '\0' ? GS_READY : GS_COLD;
     int known = atomic_load_explicit(&noted_device, memory_order_relaxed);
     if (known == (int)state || (state != GS_READY && state != GS_REFUSED) ||
         !atomic_compare_exchange_strong(&noted_device, &known, (int)state))

@@ -169,13 +169,10 @@ static bool create_cublas(struct gs_lane *lane, struct gs_run *run)
 
 static bool set_up_cublas(struct gs_lane *lane, struct gs_run *run)
 {
-    /* Pinned per handle: vendor variables and other users of the library do not reach it. */
-    cublasMath_t mode =
-        gs_cuda_device.allow_tf32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_PEDANTIC_MATH;
     if (lane->cublas == NULL && !create_cublas(lane, run))
         return false;
-    return gs_cublas_ok(run, gs_cuda.cublasSetStream_v2(lane->cublas, lane->stream)) &&
-           gs_cublas_ok(run, gs_cuda.cublasSetMathMode(lane->cublas, mode));
+    lane->math = -1;
+    return gs_cublas_ok(run, gs_cuda.cublasSetStream_v2(lane->cublas, lane->stream));
 }
 
 /* Keeps what was made when a later step fails: the next user goes on from there. */
@@ -269,16 +266,26 @@ static gs_reason open_context(const struct gs_device_options *options,
     return refusal_of(&run);
 }
 
-static gs_reason open_first_lane(struct gs_device_facts *facts, int *detail)
+static gs_reason open_first_lane(const struct gs_device_options *options,
+                                 struct gs_device_facts *facts, int *detail)
 {
     struct gs_run run = {.reason = GS_NO_REASON};
     struct gs_lane *lane = gs_lane_take(&run);
     if (lane != NULL) {
         gs_cuda_measure_link(lane, facts, &run);
+        if (options->warm_up && run.reason == GS_NO_REASON)
+            gs_cublas_warm_up(lane);
         gs_lane_give(lane);
     }
     *detail = run.detail;
     return refusal_of(&run);
+}
+
+/* Variables by which cuBLAS 13 replaces FP64 arithmetic by fixed-point emulation. */
+static bool is_emulation_asked(void)
+{
+    return getenv("CUBLAS_EMULATE_DOUBLE_PRECISION") != NULL ||
+           getenv("CUBLAS_EMULATION_STRATEGY") != NULL;
 }
 
 gs_reason gs_cuda_open(const struct gs_device_options *options, struct gs_device_facts *facts,
@@ -298,9 +305,10 @@ gs_reason gs_cuda_open(const struct gs_device_options *options, struct gs_device
     gs_cuda.cuDeviceGetName(facts->name, sizeof facts->name, gs_cuda_device.device);
     rates_from_properties(facts);
     gs_cuda_device.allow_tf32 = options->allow_tf32;
+    gs_cuda_device.emulation_asked = is_emulation_asked();
     gs_cuda_device.max_pitch = attribute(CU_DEVICE_ATTRIBUTE_MAX_PITCH, INT32_MAX);
     reason = stop() ? GS_SHUTTING_DOWN : open_context(options, facts, detail);
     if (reason == GS_NO_REASON)
-        reason = stop() ? GS_SHUTTING_DOWN : open_first_lane(facts, detail);
+        reason = stop() ? GS_SHUTTING_DOWN : open_first_lane(options, facts, detail);
     return reason;
 }

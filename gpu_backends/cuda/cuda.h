@@ -31,6 +31,7 @@ void gs_cuda_note_library(const void *address, char *libraries, size_t size);
 struct gs_lane {
     CUstream stream;
     cublasHandle_t cublas;
+    cublasMath_t math;            /* mode the handle is in; -1: not set yet */
     CUevent started, copied_in, computed, copied_out;
     bool ready, in_use;
 };
@@ -40,7 +41,8 @@ struct gs_cuda_device {
     CUdevice device;
     CUcontext context;
     CUmemoryPool pool;
-    bool allow_tf32;
+    bool allow_tf32;              /* the user's GPUSHIM_PRECISION */
+    bool emulation_asked;         /* vendor variables ask for FP64 emulation */
     int max_pitch;
 };
 extern struct gs_cuda_device gs_cuda_device;
@@ -91,6 +93,10 @@ bool gs_cuda_measure_link(struct gs_lane *lane, struct gs_device_facts *facts, s
 typedef bool gs_compute(struct gs_lane *lane, const struct gs_call *call,
                         const struct gs_device_range *range, struct gs_run *run);
 gs_compute gs_cublas_gemm;
+
+/* Runs one product of each type, so that the first call does not pay for loading kernels.
+ * Failures are ignored: the call itself will meet them. */
+void gs_cublas_warm_up(struct gs_lane *lane);
 
 /* Why cuBLAS could not compute a call: U304 where a size is over its 32-bit interface and the
  * 64-bit one is missing. */
