@@ -20,7 +20,8 @@ gs_reason gs_cuda_load_driver(const char *path);
 
 /* Opens cuBLAS and resolves its rows. Looked for in: path if it is not "auto" (alone); what is
  * mapped already; NVIDIA's wheels beside module (…/site-packages/nvidia/…/lib); CONDA_PREFIX; the
- * system loader; CUDA_HOME; /usr/local/cuda. CUDA 13 before 12 in each place. L804 or L805. Adds
+ * system loader; CUDA_HOME; /usr/local/cuda. The newest of CUDA 13 and 12 that the
+ * driver supports. L803 (only newer ones found), L804 or L805. Adds
  * the path to libraries. */
 gs_reason gs_cuda_load_cublas(const char *path, const char *module, char *libraries, size_t size);
 

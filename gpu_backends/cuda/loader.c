@@ -31,8 +31,11 @@ static const struct symbol symbols[] = {
 #undef GS_CUDA_FN
 };
 
-/* Newest first: what a place offers in several versions is taken from the newest. */
-static const char *const cublas_names[] = {"libcublas.so.13", "libcublas.so.12"};
+/* Newest first. A library of a newer CUDA than the driver's would fail at its first call. */
+static const struct {
+    const char *name;
+    int driver; /* as cuDriverGetVersion has it */
+} cublas_versions[] = {{"libcublas.so.13", 13000}, {"libcublas.so.12", 12000}};
 
 /* Folders of NVIDIA's wheels below site-packages. */
 static const char *const wheel_folders[] = {"nvidia/cu13/lib", "nvidia/cublas/lib"};
@@ -142,11 +145,19 @@ gs_reason gs_cuda_load_driver(const char *path)
 gs_reason gs_cuda_load_cublas(const char *path, const char *module, char *libraries, size_t size)
 {
     gs_reason reason = GS_LIB_MISSING;
-    for (size_t i = 0; i < sizeof cublas_names / sizeof cublas_names[0]; i++) {
-        void *handle =
-            is_auto(path) ? search(module, cublas_names[i]) : open_in_list(path, cublas_names[i]);
+    int driver = 0;
+    if (gs_cuda.cuDriverGetVersion(&driver) != CUDA_SUCCESS)
+        driver = 0; /* cuInit will say why */
+    for (size_t i = 0; i < sizeof cublas_versions / sizeof cublas_versions[0]; i++) {
+        const char *name = cublas_versions[i].name;
+        void *handle = is_auto(path) ? search(module, name) : open_in_list(path, name);
         if (handle == NULL)
             continue;
+        if (driver != 0 && driver < cublas_versions[i].driver) {
+            dlclose(handle);
+            reason = GS_DRIVER_TOO_OLD;
+            continue;
+        }
         reason = resolve(handle, CUBLAS);
         if (reason == GS_NO_REASON) {
             gs_cuda_note_library((const void *)gs_cuda.cublasCreate_v2, libraries, size);
