@@ -14,6 +14,9 @@
 
 struct gs_site gs_sites[GS_SITE_SLOTS];
 
+/* A slot being filled: no key looks like this. */
+#define CLAIMED UINT64_MAX
+
 /* A library found to provide a name. path is the loader's own string: the library is kept open. */
 struct provider {
     gs_function function;
@@ -45,12 +48,25 @@ static void *keep_open(const struct link_map *map)
                                   : dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
 }
 
-/* Completes a provider from the address found; false for none, for our own, for one that cannot
- * be kept. */
+/* Objects in front of us in the load order: the main program and preloads before us. One of them
+ * that has the name is a wrapper, and calls us as the next definition: never an original. The
+ * caller does not tell (a wrapper may jump to us, so that its own caller seems to be ours). */
+static bool is_in_front_of_us(const struct link_map *map)
+{
+    const struct link_map *ours = map_of(gs_sites);
+    for (const struct link_map *m = ours != NULL ? ours->l_prev : NULL; m != NULL; m = m->l_prev)
+        if (m == map)
+            return true;
+    return false;
+}
+
+/* Completes a provider from the address found; false for none, for our own, for one in front of
+ * us, for one that cannot be kept. */
 static bool accept(struct provider *provider, void *function)
 {
     struct link_map *map;
-    if (function == NULL || is_ours(function) || (map = map_of(function)) == NULL)
+    if (function == NULL || is_ours(function) || (map = map_of(function)) == NULL ||
+        is_in_front_of_us(map))
         return false;
     provider->function = (gs_function)function;
     provider->path = map->l_name;
@@ -59,26 +75,11 @@ static bool accept(struct provider *provider, void *function)
     return provider->handle != NULL;
 }
 
-/* Objects in front of us in the load order are preloads (and the main program): a wrapper there
- * that calls on means the next definition, not its own. */
-static bool is_preloaded_before_us(const struct link_map *map)
-{
-    if (map->l_name[0] == '\0')
-        return false;
-    for (const struct link_map *m = map->l_prev; m != NULL; m = m->l_prev)
-        if (is_ours((const void *)m->l_ld))
-            return false;
-    for (const struct link_map *m = map->l_next; m != NULL; m = m->l_next)
-        if (is_ours((const void *)m->l_ld))
-            return true;
-    return false;
-}
-
 static bool from_callers_scope(struct provider *provider, const char *name,
                                const struct link_map *caller)
 {
     void *scope;
-    if (caller == NULL || is_preloaded_before_us(caller) || (scope = keep_open(caller)) == NULL)
+    if (caller == NULL || (scope = keep_open(caller)) == NULL)
         return false;
     return accept(provider, dlsym(scope, name));
 }
@@ -200,6 +201,30 @@ static void end_like_the_loader(const char *name)
     _exit(127);
 }
 
+static bool defines(void *handle, const struct link_map *map, const char *name)
+{
+    void *address = dlsym(handle, name);
+    return address != NULL && map_of(address) == map;
+}
+
+/* Whether a module is a BLAS or LAPACK itself: it has the name that it called, or one that every
+ * such library has, or it has served another call. */
+static bool is_cpu_library(const struct link_map *map, const struct gs_entry_row *entry)
+{
+    void *handle = map != NULL ? keep_open(map) : NULL;
+    if (handle == NULL)
+        return false;
+    if (defines(handle, map, entry->name) || defines(handle, map, "ilaver_") ||
+        defines(handle, map, gs_spellings[entry->spelling].isamax))
+        return true;
+    for (unsigned i = 0; i < GS_SITE_SLOTS; i++) {
+        uint64_t key = atomic_load_explicit(&gs_sites[i].key, memory_order_acquire);
+        if (key != 0 && key != CLAIMED && gs_sites[i].provider == map->l_name)
+            return true;
+    }
+    return false;
+}
+
 static void find(struct gs_site *site, unsigned entry_id, const void *return_address)
 {
     const struct gs_entry_row *entry = &gs_entries[entry_id];
@@ -218,12 +243,10 @@ static void find(struct gs_site *site, unsigned entry_id, const void *return_add
     site->original = provider.function;
     site->provider = provider.path;
     site->proven = width != 0 && agree;
+    site->from_library = is_cpu_library(caller, entry);
     site->int_bytes = (uint8_t)(width != 0 ? width : spelling->presumed_bytes);
     atomic_store_explicit(&site->modules, 0, memory_order_relaxed);
 }
-
-/* A slot being filled: no key looks like this. */
-#define CLAIMED UINT64_MAX
 
 const struct gs_site *gs_site_resolve(unsigned entry, const void *return_address)
 {

@@ -17,6 +17,7 @@ struct gs_site {
     gs_function original;
     uint8_t int_bytes;            /* 4 or 8: integer width to read arguments with */
     bool proven;                  /* the width was found by calling the library: GPU allowed */
+    bool from_library;            /* the caller is a CPU library: a call of it may be nested */
     const char *caller;           /* path of the calling module; "" = the main program */
     const char *provider;         /* path of the CPU library */
     _Atomic uint32_t modules;     /* audit indices of provider << 16 | caller, plus 1; 0: not yet */

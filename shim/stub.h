@@ -48,8 +48,9 @@ static inline int64_t gs_value_int(const struct gs_site *site, int64_t value)
 static inline const struct gs_site *gs_enter(struct gs_frame *frame, unsigned entry,
                                              const void *return_address)
 {
-    gs_frame_open(frame);
-    return gs_site_find(entry, return_address);
+    const struct gs_site *site = gs_site_find(entry, return_address);
+    gs_frame_open(frame, site->from_library);
+    return site;
 }
 
 /* Whether the call is looked at; otherwise it has been counted and goes to the original. */

@@ -37,14 +37,16 @@ struct gs_thread {
 
 extern __thread struct gs_thread gs_thread __attribute__((tls_model("initial-exec")));
 
-/* A call is nested when the guard's frame is above it on the stack and still the one that was
- * opened. A non-local exit (R's xerbla longjmps, a C++ exception) skips gs_frame_close: such a
- * guard is recognised by its place or by its overwritten contents, and dropped. */
-static inline void gs_frame_open(struct gs_frame *frame)
+/* A call is nested when a CPU library makes it and the guard's frame is above it on the stack and
+ * still the one that was opened. A non-local exit (R's xerbla longjmps, a C++ exception) skips
+ * gs_frame_close. Such a guard is recognised by its place or by its overwritten contents, or at
+ * the latest when the program itself calls: a large array that nobody filled may lie over the old
+ * frame and show it whole. */
+static inline void gs_frame_open(struct gs_frame *frame, bool from_library)
 {
     struct gs_thread *thread = &gs_thread;
     const struct gs_frame *guard = thread->guard;
-    frame->nested = guard != NULL && (uintptr_t)guard > (uintptr_t)frame &&
+    frame->nested = from_library && guard != NULL && (uintptr_t)guard > (uintptr_t)frame &&
                     guard->self == guard && guard->serial == thread->serial;
     if (frame->nested)
         return;
