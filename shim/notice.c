@@ -2,7 +2,6 @@
 #include "notice.h"
 
 #include <link.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,22 +20,12 @@ static int find_blas(struct dl_phdr_info *info, size_t size, void *data)
     return 0;
 }
 
-/* gpushim run executes the program in its own process and ends the run's name with its pid. */
-static bool is_started_by_run(void)
-{
-    char suffix[32];
-    const char *id = getenv("GPUSHIM_RUN_ID");
-    int length = snprintf(suffix, sizeof suffix, "-%d", (int)getpid());
-    return id != NULL && length > 0 && strlen(id) > (size_t)length &&
-           strcmp(id + strlen(id) - (size_t)length, suffix) == 0;
-}
-
 void gs_notice_nothing_intercepted(uint64_t counted_calls)
 {
     const char *verbose = getenv("GPUSHIM_VERBOSE"), *library = NULL;
     long level = verbose != NULL ? strtol(verbose, NULL, 10) : 0;
     char line[512];
-    if (counted_calls > 0 || level < (is_started_by_run() ? 1 : 2))
+    if (counted_calls > 0 || level < 1)
         return;
     dl_iterate_phdr(find_blas, &library);
     if (library == NULL)

@@ -8,6 +8,5 @@
 #include <stdint.h>
 
 /* At the exit of a process without decided calls. Writes one line to stderr if no call was seen
- * at all, a BLAS is mapped, and it was asked for: GPUSHIM_VERBOSE >= 2, or >= 1 in the process
- * that gpushim run started. */
+ * at all, a BLAS is mapped, and GPUSHIM_VERBOSE is 1 or more (as under gpushim run). */
 void gs_notice_nothing_intercepted(uint64_t counted_calls);
