@@ -58,12 +58,28 @@ static correction *cell_of(struct side *side, const struct gs_call *call)
     return &side->cell[call->operation][call->dtype][log2_class(call->work)][shape_class(call)];
 }
 
-static double corrected(const struct side *side, const struct gs_call *call, double estimate)
+/* The correction of the nearest measured work class, at most two (a factor of four) away; else
+ * that of the data type, of which little is believed: small calls, with their threads to wake and
+ * pages to touch, say little about large ones. */
+static double corrected(struct side *side, const struct gs_call *call, double estimate)
 {
-    double ratio = atomic_load_explicit(cell_of((struct side *)side, call), memory_order_relaxed);
+    const double least = 0.5, most = 1.5;
+    int class = log2_class(call->work);
+    correction *cells = cell_of(side, call) - class * SHAPE_CLASSES;
+    for (int distance = 0; distance <= 2; distance++)
+        for (int sign = -1; sign <= 1; sign += 2) {
+            int near = class + sign * distance;
+            double ratio = near < 0 || near >= WORK_CLASSES
+                               ? 0
+                               : atomic_load_explicit(&cells[near * SHAPE_CLASSES],
+                                                      memory_order_relaxed);
+            if (ratio != 0)
+                return ratio * estimate;
+        }
+    double ratio = atomic_load_explicit(&side->dtype[call->dtype], memory_order_relaxed);
     if (ratio == 0)
-        ratio = atomic_load_explicit(&side->dtype[call->dtype], memory_order_relaxed);
-    return ratio == 0 ? estimate : estimate * ratio;
+        return estimate;
+    return estimate * (ratio < least ? least : ratio > most ? most : ratio);
 }
 
 /* Quick to believe that something is fast, slow to believe that it is slow: a first call that
