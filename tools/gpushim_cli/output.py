@@ -43,8 +43,9 @@ def plural(count, word, ending="s"):
 
 
 def printable(value):
-    """Returns value as text in which control characters, which a terminal would obey, are "?"."""
-    return "".join(letter if letter.isprintable() else "?" for letter in str(value))
+    """Returns value on one line; control characters, which a terminal would obey, become "?"."""
+    line = str(value).replace("\n", ", ")
+    return "".join(letter if letter.isprintable() else "?" for letter in line)
 
 
 def use_colour():
