@@ -48,7 +48,8 @@ def newer_python():
     """Returns (version, path) of a Python newer than the system's that can make environments."""
     for version in NEWER:
         places = [shutil.which("python" + version)]
-        places += sorted(glob.glob(os.path.expanduser(f"~/.pyenv/versions/{version}*/bin/python3")))
+        pyenv = os.path.expanduser(f"~/.pyenv/versions/{version}*/bin/python3")
+        places += sorted(glob.glob(pyenv))
         for place in filter(None, places):
             # Version managers leave shims of versions that are not there.
             if works(place, f"import ssl, venv, ctypes, sys; "
@@ -67,7 +68,8 @@ def is_current(folder, stamp):
     """Returns whether the environment is there and was made from today's requirements."""
     try:
         with open(os.path.join(folder, STAMP), encoding="utf-8") as file:
-            return file.read() == stamp and os.access(os.path.join(folder, "bin", "python"), os.X_OK)
+            current = file.read() == stamp
+        return current and os.access(os.path.join(folder, "bin", "python"), os.X_OK)
     except OSError:
         return False
 
@@ -145,8 +147,8 @@ def main():
     for text in problems:
         print(f"tests/environments.py: {text}", file=sys.stderr)
     if newer_python() is None:
-        print("tests/environments.py: no Python 3.12 or 3.13, so the newest NumPy and SciPy are not "
-              "tested", file=sys.stderr)
+        print("tests/environments.py: no Python 3.12 or 3.13, so the newest NumPy and SciPy are "
+              "not tested", file=sys.stderr)
     return 1 if problems else 0
 
 

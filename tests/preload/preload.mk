@@ -24,7 +24,7 @@ $(DRIVERS): $(DRIVER_SOURCES) $(wildcard tests/preload/gemm_*.h)
 	$(Q)$(CC) $(CPPFLAGS) $(PRELOAD_CFLAGS) -o $@ $(DRIVER_SOURCES) $(DRIVER) -ldl -lm
 
 # Programs of one source, linked with OpenBLAS.
-SIMPLE := $(addprefix $(PRELOAD_OUT)/,fork exit threads many wrapped)
+SIMPLE := $(addprefix $(PRELOAD_OUT)/,fork exit threads many wrapped limited)
 $(SIMPLE): $(PRELOAD_OUT)/%: tests/preload/%.c tests/preload/product.h
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
@@ -37,6 +37,13 @@ $(SIMPLE_NETLIB): $(PRELOAD_OUT)/%-netlib: tests/preload/%.c tests/preload/produ
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CPPFLAGS) $(PRELOAD_CFLAGS) -o $@ $< $(NETLIB) -ldl -lm
+
+# A program with a wrapper of its own: what stands in front of a preload.
+$(PRELOAD_OUT)/wrapped-own: tests/preload/wrapped.c tests/preload/wrap.c tests/preload/product.h
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CPPFLAGS) $(PRELOAD_CFLAGS) -Wno-missing-prototypes -rdynamic -o $@ \
+	    $(filter %.c,$^) -Wl,--no-as-needed -l:libopenblas.so.0 -ldl -lm
 
 # Their xerbla_ is the one that the library calls.
 GUARDS := $(addprefix $(PRELOAD_OUT)/,guard guard-netlib)
@@ -58,11 +65,17 @@ $(ILLEGALS): tests/preload/illegal.c tests/preload/gemm_call.c tests/preload/gem
 # Libraries of BLAS names with a mind of their own, and what is linked with them. They are never
 # instrumented: they stand for other people's.
 OWN_CFLAGS = $(PRELOAD_CFLAGS) -fno-sanitize=all -Wno-missing-prototypes
-$(PRELOAD_OUT)/libwrap.so $(PRELOAD_OUT)/libnested_blas.so: \
+$(PRELOAD_OUT)/libnested_blas.so $(PRELOAD_OUT)/libwrap.so: \
 		$(PRELOAD_OUT)/lib%.so: tests/preload/%.c tests/preload/own_blas.h
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CPPFLAGS) $(OWN_CFLAGS) -shared -o $@ $< -ldl
+# A second wrapper, whose last call is no jump.
+$(PRELOAD_OUT)/libwrap2.so: tests/preload/wrap.c tests/preload/own_blas.h
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CPPFLAGS) $(OWN_CFLAGS) -fno-optimize-sibling-calls -Dwrap_calls=wrap2_calls \
+	    -shared -o $@ $< -ldl
 $(PRELOAD_OUT)/libthrowing_blas.so: tests/preload/throwing_blas.cc tests/preload/own_blas.h
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
@@ -93,10 +106,15 @@ $(PRELOAD_OUT)/host: tests/preload/host.c
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CPPFLAGS) $(PRELOAD_CFLAGS) -o $@ $< -ldl
 
-$(PRELOAD_OUT)/missing: tests/preload/missing.c
-	@mkdir -p $(@D)
+$(PRELOAD_OUT)/missing: tests/preload/missing.c tests/preload/missing_blas.c
+	@mkdir -p $(@D)/link
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CPPFLAGS) $(PRELOAD_CFLAGS) -Wl,-z,lazy -Wl,--unresolved-symbols=ignore-all -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(OWN_CFLAGS) -DWHOLE -shared -Wl,-soname,libmissing_blas.so \
+	    -o $(@D)/link/libmissing_blas.so tests/preload/missing_blas.c
+	$(Q)$(CC) $(CPPFLAGS) $(OWN_CFLAGS) -shared -Wl,-soname,libmissing_blas.so \
+	    -o $(@D)/libmissing_blas.so tests/preload/missing_blas.c
+	$(Q)$(CC) $(CPPFLAGS) $(PRELOAD_CFLAGS) -fno-pic -no-pie -fplt -Wl,-z,lazy -o $@ $< \
+	    -L$(@D)/link -lmissing_blas '-Wl,-rpath,$$ORIGIN'
 
 # Linked with the library itself: loaded in processes that ignore LD_PRELOAD, too.
 $(PRELOAD_OUT)/linked: tests/preload/many.c $(BUILD)/libgpushim.so tests/preload/product.h
@@ -107,4 +125,4 @@ $(PRELOAD_OUT)/linked: tests/preload/many.c $(BUILD)/libgpushim.so tests/preload
 
 .PHONY: preload-tests
 preload-tests: $(DRIVERS) $(SIMPLE) $(SIMPLE_NETLIB) $(GUARDS) $(ILLEGALS) $(PLUGINS) \
-	$(addprefix $(PRELOAD_OUT)/,libwrap.so exceptions nested host missing linked)
+	$(addprefix $(PRELOAD_OUT)/,wrapped-own libwrap.so libwrap2.so exceptions nested host missing linked)

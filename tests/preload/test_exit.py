@@ -5,7 +5,7 @@ import signal
 import pytest
 from support import LONG, program, run_preloaded
 
-TIMES = 100 if LONG else 8
+TIMES = 30 if LONG else 8
 
 
 def leave(way, *arguments, status=0, name="exit", **options):
@@ -48,7 +48,7 @@ def test_calls_of_exit_handlers_alone():
 
 def test_during_start_up():
     """A start-up of a minute does not keep a process for longer than the bound."""
-    result = leave("beside a thread", "200", env={"FAKECUDA_START_MS": "60000"})
+    result = leave("beside a thread", "200", name="exit-netlib", env={"FAKECUDA_START_MS": "60000"})
     assert result.seconds < 5, result.seconds
     assert result.gpu_calls() == 0, result
 
@@ -56,13 +56,14 @@ def test_during_start_up():
 def test_short_before_the_start_up_is_done():
     """Exit falls into each part of a start-up, and of the first calls."""
     for pause in range(60 if LONG else 20):
-        result = leave("beside a thread", str(pause * (1 if LONG else 3)))
+        result = leave("beside a thread", str(pause * (1 if LONG else 3)), name="exit-netlib")
         assert result.seconds < 5, result.seconds
+        assert set(result.reasons("cpu")) <= {"L808"}, result
 
 
 def test_while_threads_compute():
     """Calls under way end before the driver does."""
-    for pause in range(TIMES * 5):
+    for pause in range(TIMES * 4):
         result = leave("beside many threads", str(60 + pause), name="exit-netlib")
         assert result.seconds < 5, result.seconds
         assert set(result.reasons("cpu")) <= {"L808"}, result

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One product of 2 x 2 and one of 40 x 40; prints how often a wrapper of dgemm_ was entered.
+ * One product of 2 x 2 and one of 40 x 40; prints how often each wrapper of dgemm_ was
+ * entered, -1 for one that is not there.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -13,9 +14,10 @@ int main(void)
     double c[4], one = 1, zero = 0;
     BLAS_INT two = 2;
     const int *calls = dlsym(RTLD_DEFAULT, "wrap_calls");
+    const int *calls2 = dlsym(RTLD_DEFAULT, "wrap2_calls");
     dgemm_("N", "N", &two, &two, &two, &one, a, &two, identity, &two, &zero, c, &two, 1, 1);
     if (memcmp(a, c, sizeof a) != 0 || product(40, 1) != 0)
         return 1;
-    printf("%d\n", calls != NULL ? *calls : -1);
+    printf("%d %d\n", calls != NULL ? *calls : -1, calls2 != NULL ? *calls2 : -1);
     return 0;
 }

@@ -34,6 +34,13 @@ RECORD_FIELDS = ("start_ns", "wall_ns", "m", "n", "k", "bytes_in", "bytes_out", 
                  "difference", "thread", "detail", "routine", "entry", "reason", "would", "caller",
                  "provider", "where", "device", "options")
 
+# The least that a program does to be noticed: one product.
+SMALL_RUN = """
+import numpy as np
+a = np.ones((300, 300))
+assert (a @ (a + 1) == 600).all()
+"""
+
 fake_only = pytest.mark.skipif(REAL, reason="needs the failures that only tests/fakecuda injects")
 
 
@@ -89,13 +96,13 @@ class Outcome:
 
     @cached_property
     def report(self):
-        """The document of gpushim report --json; the report of nothing when there is no file."""
+        """The document of gpushim report --json; that of an empty run when there is no file."""
         if not self.has_audit:
             return {"routines": [], "reasons": [], "processes": [], "events": [], "modules": [],
                     "providers": [], "callers": [], "would": []}
-        # The checkout's own tool, which finds the tables beside the library.
+        tool = os.path.join(ROOT, "tools", "gpushim")
         done = subprocess.run(
-            [sys.executable, os.path.join(ROOT, "tools", "gpushim"), "report", "--json", self.folder],
+            [sys.executable, tool, "report", "--json", self.folder],
             env=dict(base_environment(), GPUSHIM_LIBDIR=BUILD), stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, encoding="utf-8", check=False)
         assert done.returncode == 0, done.stderr
@@ -187,7 +194,7 @@ class Runner:
 
     def command(self, command, mode="force", preload=True, cuda="default", env=None, timeout=120,
                 check=True, **settings):
-        """Runs a command and returns its Outcome; settings are GPUSHIM_ variables without prefix."""
+        """Runs a command and returns its Outcome; settings: GPUSHIM_ variables without prefix."""
         self.count += 1
         place = self.folder / f"run{self.count}"
         home = place / "home"

@@ -156,8 +156,8 @@ def test_einsum(m, k, n, letter, layout_a, layout_b, seed):
     check(np.einsum("ij,jk->ki", a, b, optimize=True).T, a, b, letter)
 
 
-@given(st.integers(0, 6), st.integers(0, 7), st.integers(0, 6), st.integers(0, 7), st.integers(0, 12),
-       letters, seeds)
+@given(st.integers(0, 6), st.integers(0, 7), st.integers(0, 6), st.integers(0, 7),
+       st.integers(0, 12), letters, seeds)
 def test_tensordot(m, k1, k2, m2, n, letter, seed):
     random = np.random.default_rng(seed)
     a = values(random, (m, k1, m2, k2), letter)

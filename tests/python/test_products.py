@@ -18,8 +18,7 @@ ALLOWED = {"R002", "S103", "U305"}  # forced; empty; an output that overlaps an 
 def run_properties(runner, *words, **options):  # noqa: F811
     """Runs pytest on the properties in one process of its own."""
     env = {"PRODUCTS_LONG": str(int(LONG)), "PYTHONPATH": HERE}
-    # A failing property is shrunk for up to five minutes: the first failure is enough to know.
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly",
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
                "--rootdir", HERE, "-o", "python_files=properties_*.py", PROPERTIES, *words]
     return runner.command(command, env=env, timeout=3000 if LONG else 120, **options)
 

@@ -12,7 +12,7 @@ import pytest
 import sklearn
 from preloaded import REAL, fake_only, runner  # noqa: F401
 
-WHEEL = "site-packages" in np.__file__
+WHEEL = os.path.isdir(os.path.join(os.path.dirname(np.__file__), "..", "numpy.libs"))
 NUMPY_ENTRY = "scipy_cblas_{}gemm64_" if WHEEL else "cblas_{}gemm"
 SCIPY_ENTRY = "scipy_{}gemm_" if WHEEL else "{}gemm_"
 NEW_SKLEARN = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 5)
