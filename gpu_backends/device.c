@@ -72,18 +72,20 @@ void gs_device_look(const struct gs_device_options *options)
         gs_device_refuse(reason, 0);
 }
 
-static bool stop_asked(void)
-{
-    return atomic_load(&exiting);
-}
-
 static void at_exit(void)
 {
     gs_device_exit(2);
 }
 
 /* Exit handlers run in reverse order of registration, and CUDA registers its own while it starts:
- * ours is registered once more afterwards, to run before them. */
+ * ours is registered again after each step, to run before them, so that the driver does not end
+ * under a start-up. */
+static bool stop_asked(void)
+{
+    atexit(at_exit);
+    return atomic_load(&exiting);
+}
+
 static void start_now(void)
 {
     int detail = 0;
@@ -92,6 +94,8 @@ static void start_now(void)
     gs_reason reason = backend->open(&start_options, &facts, &detail, stop_asked);
     facts.startup = now() - begin;
     atexit(at_exit);
+    if (reason != GS_NO_REASON && atomic_load(&exiting))
+        reason = GS_SHUTTING_DOWN;
     if (reason == GS_NO_REASON) {
         atomic_store(&state, GS_READY);
     } else if (reason == GS_MEM_ALLOC_FAILED) {
