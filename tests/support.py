@@ -5,6 +5,7 @@ GPUSHIM_TEST_BUILD: another build folder than build/ (a sanitizer build).
 """
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -57,8 +58,7 @@ def base_environment():
                    if not name.startswith(steering)}
     # OpenBLAS's own threads do not survive _Fork, and wait for ever in the child.
     environment["OPENBLAS_NUM_THREADS"] = "1"
-    # What the library keeps until the process ends is not a leak. _exit is no way to end with
-    # 66 (TSan) either: a race would otherwise show as a changed exit status alone.
+    # What the library keeps until the process ends is not a leak.
     environment["ASAN_OPTIONS"] = "detect_leaks=0:verify_asan_link_order=0"
     environment["UBSAN_OPTIONS"] = "print_stacktrace=1"
     return environment
@@ -143,12 +143,17 @@ def preload_environment(folder, mode="force", fakecuda=True, env=None, before=()
 
 
 def run(command, environment, folder, timeout=60, **options):
-    """Runs a command to its end; returns a Result."""
+    """Runs a command to its end; returns a Result. At the timeout its children end with it."""
     begin = time.perf_counter()
-    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, cwd=str(folder),
+    with subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, cwd=str(folder),
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
-                          errors="replace", timeout=timeout, check=False, **options)
-    return Result(done.returncode, done.stdout, done.stderr, time.perf_counter() - begin,
+                          errors="replace", start_new_session=True, **options) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=timeout)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return Result(process.returncode, stdout, stderr, time.perf_counter() - begin,
                   os.path.join(str(folder), "audit", "run"), os.path.join(str(folder), "counts"))
 
 
