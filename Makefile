@@ -14,7 +14,7 @@ V ?=
 Q := $(if $(V),,@)
 
 comma := ,
-ifneq ($(SAN),)
+ifneq ($(SAN),) # a folder of its own
 BUILD := build-$(firstword $(subst $(comma), ,$(SAN)))
 endif
 
@@ -95,7 +95,7 @@ PYTHON := $(firstword $(wildcard /usr/bin/python3) python3)
 demo:
 	@tests/prerequisites.sh demo
 	@$(MAKE) --no-print-directory all
-	@$(PYTHON) tests/environments.py --only .venv >/dev/null
+	@$(PYTHON) tests/environments.py --first >/dev/null
 	@echo "== tools/gpushim run examples/demo.py"
 	@.venv/bin/python tools/gpushim run .venv/bin/python examples/demo.py
 	@echo "== tools/gpushim report"
@@ -108,5 +108,8 @@ test-programs: all fakecuda unit-tests abi-tests preload-tests
 check check-long:
 	@tests/prerequisites.sh check
 	@$(MAKE) --no-print-directory -j2 test-programs
+	@$(MAKE) --no-print-directory -j2 SAN=address,undefined test-programs
+	@$(MAKE) --no-print-directory -j2 SAN=thread test-programs
+	@$(MAKE) --no-print-directory -j2 CC=clang DEBUG=1 BUILD=build-clang all
 	@tools/check_layers.py $(BUILD)/libgpushim.so
 	@$(PYTHON) tests/run.py $(if $(filter check-long,$@),--long)

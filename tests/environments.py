@@ -4,6 +4,7 @@
 
     tests/environments.py --list     makes what is missing or out of date, prints their Pythons
     tests/environments.py --have     prints those that are there, makes nothing
+    tests/environments.py --first    makes and prints the first alone, .venv: that of the demo
 
 .venv is made by the system's Python, .venv-3.13 or .venv-3.12 by a newer one where there is one
 (the newest NumPy and SciPy need Python 3.12). One line on stderr for each thing that is missing;
@@ -119,14 +120,14 @@ def present():
             if is_current(folder, wanted_stamp(maker))]
 
 
-def make_all():
-    """Makes every environment; returns sentences about those that could not be made."""
+def make_all(environments):
+    """Makes these environments; returns sentences about those that could not be made."""
     problems = []
     os.makedirs(os.path.join(ROOT, "build"), exist_ok=True)
     # Two runs of the tests at once: the second waits and finds them made.
     with open(os.path.join(ROOT, "build", "environments.lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for folder, maker in wanted():
+        for folder, maker in environments:
             try:
                 make(folder, maker)
             except Missing as missing:
@@ -140,13 +141,14 @@ def main():
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--list", action="store_true", help="make what is missing (the default)")
     group.add_argument("--have", action="store_true", help="make nothing")
+    group.add_argument("--first", action="store_true", help="make .venv alone")
     options = parser.parse_args()
-    problems = [] if options.have else make_all()
-    for python in present():
+    problems = [] if options.have else make_all(wanted()[:1] if options.first else wanted())
+    for python in present()[:1 if options.first else None]:
         print(python)
     for text in problems:
         print(f"tests/environments.py: {text}", file=sys.stderr)
-    if newer_python() is None:
+    if not options.first and newer_python() is None:
         print("tests/environments.py: no Python 3.12 or 3.13, so the newest NumPy and SciPy are "
               "not tested", file=sys.stderr)
     return 1 if problems else 0

@@ -31,8 +31,23 @@ def environments():
     return listing.stdout.split()
 
 
+# What runs in the sanitizer builds: the C programs, alone and under the preload.
+INSTRUMENTED = ["tests/test_c_programs.py", "tests/preload/test_gemm_driver.py",
+                "tests/preload/test_threads.py", "tests/preload/test_fork.py",
+                "tests/preload/test_guard.py"]
+
+
 def suites():
-    """(name, python, paths) of each pytest run."""
+    """(name, python, paths, environment) of each pytest run."""
+    for name, python, paths in plain_suites():
+        yield name, python, paths, {}
+    for sanitizer in ("address", "thread"):
+        yield (f"sanitizer:{sanitizer}", SYSTEM_PYTHON, INSTRUMENTED,
+               {"GPUSHIM_TEST_BUILD": str(ROOT / f"build-{sanitizer}")})
+
+
+def plain_suites():
+    """(name, python, paths) of the suites of the ordinary build."""
     yield "c", SYSTEM_PYTHON, ["tests/test_c_programs.py"]
     yield "tools", SYSTEM_PYTHON, sorted(
         str(p.relative_to(ROOT)) for p in (ROOT / "tests/python").glob("test_cli_*.py"))
@@ -88,10 +103,10 @@ def main():
         if options.long:
             environment["GPUSHIM_LONG"] = "1"
         totals = [0, 0, 0]
-        for name, python, paths in suites():
+        for name, python, paths, extra in suites():
             if options.only in name:
-                totals = [a + b for a, b in
-                          zip(totals, run_suite(name, python, paths, environment))]
+                found = run_suite(name, python, paths, dict(environment, **extra))
+                totals = [a + b for a, b in zip(totals, found)]
     print(f"{totals[0]} passed, {totals[1]} failed, {totals[2]} skipped")
     return 1 if totals[1] or not totals[0] else 0
 
