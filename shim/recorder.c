@@ -44,10 +44,11 @@ static void write_options(char8 options, const struct gs_call *call)
             options[at++] = flags[i];
 }
 
-/* Seconds that the CPU took beyond the predicted GPU time. */
+/* Seconds that the CPU took beyond the predicted GPU time; none where there is no GPU to choose. */
 static double lost_seconds(const struct gs_attempt *attempt, bool on_gpu, double cpu_s)
 {
-    bool could = attempt->call.objection == GS_NO_REASON && attempt->predicted.gpu > 0;
+    bool could = attempt->call.objection == GS_NO_REASON && attempt->predicted.gpu > 0 &&
+                 gs_device_state() != GS_REFUSED;
     double lost = cpu_s - attempt->predicted.gpu;
     return !on_gpu && could && lost > 0 ? lost : 0;
 }
