@@ -24,7 +24,6 @@ struct gs_audit_state {
     char (*modules)[GS_FILE_MODULE_BYTES];
     bool in_file;             /* the three above are mapped; else they are ordinary memory */
     bool keeps_records;
-    struct gs_record *chunks[GS_AUDIT_CHUNKS_MAX];
     uint64_t room;            /* records that have mapped memory; atomic */
     uint64_t raise_at;        /* record number at which the floor doubles next; atomic */
     uint32_t chunks_allowed;  /* no chunk is added beyond this many; fixed once open */
@@ -37,6 +36,8 @@ struct gs_audit_state {
 };
 
 extern struct gs_audit_state gs_audit;
+/* The first room / GS_AUDIT_RECORDS_PER_CHUNK are valid. */
+extern struct gs_record *gs_audit_chunks[GS_AUDIT_CHUNKS_MAX];
 
 /* What the slow parts hold back while they run: a cancelled thread or a signal handler that calls
  * BLAS would otherwise find a file half made or a mutex held by itself. */

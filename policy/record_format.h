@@ -12,6 +12,9 @@
  *   counter_offset        struct gs_counter_row[counter_count]
  *   chunk_offset          struct gs_record[…] in chunks of chunk_bytes, chunk_count of them so far
  *
+ * The last counter row takes what finds no row of its own: its routine and reason are 65535. The
+ * file always covers chunk_offset + chunk_count * chunk_bytes; a shorter one was cut.
+ *
  * All integers are little-endian and in the file's own machine order. Everything but the chunks
  * is laid out before the first record. Counters count every call; records are kept for the calls
  * that last at least record_floor_ns, which doubles when the file nears its limit.
