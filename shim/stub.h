@@ -96,6 +96,30 @@ static inline int64_t gs_value_int(const struct gs_site *site, int64_t value)
     return site->int_bytes == 8 ? value : (int32_t)value;
 }
 
+/* Element i of an array of integers of the CPU library's width: its address, its value. */
+static inline const void *gs_place_of(const struct gs_site *site, const void *array, int64_t i)
+{
+    return (const char *)array + i * site->int_bytes;
+}
+
+static inline int64_t gs_int_at(const struct gs_site *site, const void *array, int64_t i)
+{
+    return gs_load_int(site, gs_place_of(site, array, i));
+}
+
+/* Work of the largest product of a batch. */
+static inline double gs_largest_work(const struct gs_site *site, int64_t groups, const void *m,
+                                     const void *n, const void *k)
+{
+    double largest = 0;
+    for (int64_t g = 0; g < groups; g++) {
+        double work = (double)gs_int_at(site, m, g) * (double)gs_int_at(site, n, g) *
+                      (double)gs_int_at(site, k, g);
+        largest = work > largest ? work : largest;
+    }
+    return largest;
+}
+
 /* Opens the frame of a call. Nested calls (made by a CPU library inside a call that is already
  * handled) keep the outer guard. */
 static inline const struct gs_site *gs_enter(struct gs_frame *frame, unsigned entry,

@@ -21,6 +21,8 @@ static gs_compute *const compute_of[GS_OP_COUNT] = {
     [GS_OP_SYR2K] = gs_cublas_syr2k, [GS_OP_HER2K] = gs_cublas_her2k,
     [GS_OP_TRMM] = gs_cublas_trmm,   [GS_OP_TRSM] = gs_cublas_trsm,
     [GS_OP_GEMMT] = gs_cublas_gemmt, [GS_OP_GEMMTR] = gs_cublas_gemmt,
+    [GS_OP_GEMM_BATCH] = gs_cublas_gemm,
+    [GS_OP_GEMM_BATCH_STRIDED] = gs_cublas_gemm,
 };
 
 /* What one run holds; released in one place. */
