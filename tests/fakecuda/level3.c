@@ -1,55 +1,87 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libcublas: gemm in four types and two integer widths, computed by a private OpenBLAS. Scalars
- * are in host memory and read at the call; matrices are read and written when the stream runs.
+ * libcublas: the calls of level 3, in their types and two integer widths. Scalars are in host
+ * memory and read at the call; matrices are read and written when the stream runs.
  */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fake_cublas.h"
+#include "level3.h"
 
-#define DECLARE_GEMM(name, type) \
-    void name(const char *transa, const char *transb, const int *m, const int *n, const int *k, \
-              const type *alpha, const type *a, const int *lda, const type *b, const int *ldb, \
-              const type *beta, type *c, const int *ldc);
-DECLARE_GEMM(sgemm_, float)
-DECLARE_GEMM(dgemm_, double)
-DECLARE_GEMM(cgemm_, cuComplex)
-DECLARE_GEMM(zgemm_, cuDoubleComplex)
+/* ---- arguments ---- */
 
-union scalar {
-    float s;
-    double d;
-    cuComplex c;
-    cuDoubleComplex z;
-};
-
-struct matrix {
-    CUdeviceptr address;
-    int64_t rows, columns, ld; /* as stored */
-};
-
-struct gemm {
-    struct work work;
-    char type; /* s, d, c or z */
-    cublasOperation_t transa, transb;
-    int64_t m, n, k;
-    union scalar alpha, beta;
-    struct matrix a, b, c;
-    bool reads; /* a and b matter: neither alpha nor k is 0 */
-    bool tf32;
-};
-
-static size_t size_of(char type)
+static bool enough_ld(const struct matrix *matrix)
 {
-    return type == 's' ? sizeof(float) : type == 'z' ? sizeof(cuDoubleComplex) : sizeof(double);
+    return matrix->rows >= 0 && matrix->columns >= 0 && matrix->ld >= 1 &&
+           matrix->ld >= matrix->rows;
 }
 
-static bool is_single(char type)
+/* A symmetric update of complex type has no adjoint, a Hermitian one no transpose, as in BLAS. */
+static bool is_operation(const struct level3 *job, cublasOperation_t operation)
 {
-    return type == 's' || type == 'c';
+    bool hermitian = job->routine == ROUTINE_herk || job->routine == ROUTINE_her2k;
+    switch (operation) {
+    case CUBLAS_OP_N:
+        return true;
+    case CUBLAS_OP_T:
+        return !hermitian;
+    case CUBLAS_OP_C:
+        return hermitian || !is_rank_update(job) || !is_complex(job->type);
+    default:
+        return false;
+    }
 }
+
+/* Leading dimensions count even where there is nothing to do, as in cuBLAS. */
+static cublasStatus_t check(const struct level3 *job)
+{
+    bool good = is_operation(job, job->trans) && is_operation(job, job->transb) &&
+                (unsigned)job->side <= CUBLAS_SIDE_RIGHT &&
+                (unsigned)job->uplo <= CUBLAS_FILL_MODE_UPPER &&
+                (unsigned)job->diag <= CUBLAS_DIAG_UNIT && job->k >= 0 && enough_ld(&job->a) &&
+                (!has_b(job) || enough_ld(&job->b)) && enough_ld(&job->c);
+    return good ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+}
+
+static bool fits_int(const struct matrix *matrix)
+{
+    return matrix->rows <= INT_MAX && matrix->columns <= INT_MAX &&
+           (matrix->columns <= 1 || matrix->ld <= INT_MAX);
+}
+
+/* None may be missing, misaligned, or too large for the OpenBLAS inside. */
+static cublasStatus_t check_operand(const struct level3 *job, const struct matrix *matrix)
+{
+    if (!matrix->address)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (matrix->address % size_of(job->type) || !fits_int(matrix))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* The result of trmm may be b itself; "no other overlapping is supported", says the manual. */
+static bool overlap_is_supported(const struct level3 *job)
+{
+    if (job->family != FAMILY_trmm || !job->reads)
+        return true;
+    return job->c.address != job->a.address &&
+           (job->c.address != job->b.address || job->c.ld == job->b.ld);
+}
+
+static cublasStatus_t check_operands(const struct level3 *job)
+{
+    cublasStatus_t status = check_operand(job, &job->c);
+    if (!status && job->reads)
+        status = check_operand(job, &job->a);
+    if (!status && job->reads && has_b(job))
+        status = check_operand(job, &job->b);
+    if (!status && !overlap_is_supported(job))
+        status = CUBLAS_STATUS_NOT_SUPPORTED;
+    return status;
+}
+
+/* ---- the call ---- */
 
 static bool is_zero(char type, const union scalar *x)
 {
@@ -65,173 +97,55 @@ static bool is_zero(char type, const union scalar *x)
     }
 }
 
-/* ---- execution ---- */
-
-/* Where the device has the matrix; NULL if part of it lies in no allocation. */
-static void *locate(const struct gemm *job, const struct matrix *matrix)
+static char real_of(char type)
 {
-    size_t elements, bytes;
-    if (__builtin_mul_overflow((size_t)matrix->ld, (size_t)matrix->columns - 1, &elements) ||
-        __builtin_add_overflow(elements, (size_t)matrix->rows, &elements) ||
-        __builtin_mul_overflow(elements, size_of(job->type), &bytes))
-        return NULL;
-    return fakecuda_memory(job->work.context, matrix->address, bytes, job->work.order);
+    return type == 'c' ? 's' : type == 'z' ? 'd' : type;
 }
 
-/* To the ten bits of mantissa that TF32 keeps, ties to even; NaN and infinity stay. */
-static float round_to_tf32(float x)
+static bool read_scalars(struct level3 *job)
 {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    if ((bits & 0x7f800000) != 0x7f800000)
-        bits = (bits + 0xfff + ((bits >> 13) & 1)) & ~(uint32_t)0x1fff;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-/* A rounded copy with the same leading dimension; elements in the gaps are not touched. */
-static float *rounded_copy(const struct gemm *job, const struct matrix *matrix, const float *from)
-{
-    size_t parts = size_of(job->type) / sizeof(float);
-    size_t rows = (size_t)matrix->rows * parts, pitch = (size_t)matrix->ld * parts;
-    float *to = malloc(((size_t)matrix->columns * pitch + parts) * sizeof *to);
-    for (size_t j = 0; to && j < (size_t)matrix->columns; j++)
-        for (size_t i = 0; i < rows; i++)
-            to[j * pitch + i] = round_to_tf32(from[j * pitch + i]);
-    return to;
-}
-
-static int ld_of(const struct matrix *matrix)
-{
-    int64_t least = matrix->rows > 1 ? matrix->rows : 1;
-    return (int)(matrix->columns > 1 ? matrix->ld : least);
-}
-
-static void multiply(const struct gemm *job, int m, int n, const void *a, const void *b, void *c)
-{
-    const char *ta = &"NTC"[job->transa], *tb = &"NTC"[job->transb];
-    int k = (int)job->k, lda = ld_of(&job->a), ldb = ld_of(&job->b), ldc = ld_of(&job->c);
-    const union scalar *alpha = &job->alpha, *beta = &job->beta;
-    switch (job->type) {
-    case 's':
-        sgemm_(ta, tb, &m, &n, &k, &alpha->s, a, &lda, b, &ldb, &beta->s, c, &ldc);
-        break;
-    case 'd':
-        dgemm_(ta, tb, &m, &n, &k, &alpha->d, a, &lda, b, &ldb, &beta->d, c, &ldc);
-        break;
-    case 'c':
-        cgemm_(ta, tb, &m, &n, &k, &alpha->c, a, &lda, b, &ldb, &beta->c, c, &ldc);
-        break;
-    default:
-        zgemm_(ta, tb, &m, &n, &k, &alpha->z, a, &lda, b, &ldb, &beta->z, c, &ldc);
+    bool herk = job->routine == ROUTINE_herk, her2k = job->routine == ROUTINE_her2k;
+    char alpha_type = herk ? real_of(job->type) : job->type;
+    char beta_type = herk || her2k ? real_of(job->type) : job->type;
+    if (!job->host_alpha || (!is_triangular(job) && !job->host_beta))
+        return false;
+    memcpy(&job->alpha, job->host_alpha, size_of(alpha_type));
+    if (job->host_beta)
+        memcpy(&job->beta, job->host_beta, size_of(beta_type));
+    bool has_k = job->family == FAMILY_gemm || is_rank_update(job);
+    job->reads = (job->k > 0 || !has_k) && !is_zero(alpha_type, &job->alpha);
+    job->keeps = !is_zero(beta_type, &job->beta);
+    if (!job->reads) { /* no OpenBLAS kernel may look at a and b, then */
+        memset(&job->alpha, 0, sizeof job->alpha);
+        job->k = 0;
     }
-}
-
-static CUresult multiply_rounded(const struct gemm *job, int m, int n, const void *a,
-                                 const void *b, void *c)
-{
-    float *ra = rounded_copy(job, &job->a, a), *rb = rounded_copy(job, &job->b, b);
-    if (ra && rb)
-        multiply(job, m, n, ra, rb, c);
-    free(ra);
-    free(rb);
-    return ra && rb ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-}
-
-static CUresult run_gemm(struct work *work, enum how how)
-{
-    struct gemm *job = (struct gemm *)work;
-    if (how == RUN_AFTER_ERROR)
-        return CUDA_SUCCESS;
-    const void *a = job->reads ? locate(job, &job->a) : NULL;
-    const void *b = job->reads ? locate(job, &job->b) : NULL;
-    void *c = locate(job, &job->c);
-    int m = (int)job->m, n = (int)job->n;
-    if (!c || (job->reads && (!a || !b)))
-        return CUDA_ERROR_ILLEGAL_ADDRESS;
-    if (how == RUN_HALF && n > 1)
-        n /= 2;
-    else if (how == RUN_HALF)
-        m /= 2;
-    double flops = job->type == 's' || job->type == 'd' ? 2 : 8;
-    fakecuda_spend(work->context, flops * (double)job->m * (double)job->n * (double)job->k);
-    if (job->tf32 && job->reads)
-        return multiply_rounded(job, m, n, a, b, c);
-    multiply(job, m, n, a, b, c);
-    return CUDA_SUCCESS;
-}
-
-/* ---- the call ---- */
-
-static bool is_operation(cublasOperation_t operation)
-{
-    return operation >= CUBLAS_OP_N && operation <= CUBLAS_OP_C;
-}
-
-static bool enough_ld(const struct matrix *matrix)
-{
-    return matrix->ld >= 1 && matrix->ld >= matrix->rows;
-}
-
-/* In the order of cuBLAS, which looks at the leading dimensions before it finds nothing to do. */
-static cublasStatus_t check(const struct gemm *job)
-{
-    if (!is_operation(job->transa) || !is_operation(job->transb) || job->m < 0 || job->n < 0 ||
-        job->k < 0 || !enough_ld(&job->a) || !enough_ld(&job->b) || !enough_ld(&job->c))
-        return CUBLAS_STATUS_INVALID_VALUE;
-    return CUBLAS_STATUS_SUCCESS;
-}
-
-static bool fits_int(const struct matrix *matrix)
-{
-    return matrix->rows <= INT_MAX && matrix->columns <= INT_MAX &&
-           (matrix->columns <= 1 || matrix->ld <= INT_MAX);
-}
-
-/* Operands: none may be missing, misaligned, or too large for the OpenBLAS inside. */
-static cublasStatus_t check_operands(const struct gemm *job)
-{
-    size_t unit = size_of(job->type);
-    if (!job->c.address || (job->reads && (!job->a.address || !job->b.address)))
-        return CUBLAS_STATUS_INVALID_VALUE;
-    if (job->c.address % unit || (job->reads && (job->a.address % unit || job->b.address % unit)) ||
-        !fits_int(&job->a) || !fits_int(&job->b) || !fits_int(&job->c))
-        return CUBLAS_STATUS_NOT_SUPPORTED;
-    return CUBLAS_STATUS_SUCCESS;
+    return true;
 }
 
 static bool wants_tf32(cublasHandle_t handle, char type)
 {
     int mode = handle->mode & 15;
-    if (!is_single(type) || handle->tf32_forbidden || mode == CUBLAS_PEDANTIC_MATH)
+    if (real_of(type) == 'd' || handle->tf32_forbidden || mode == CUBLAS_PEDANTIC_MATH)
         return false;
     return handle->tf32_forced || mode == CUBLAS_TF32_TENSOR_OP_MATH;
 }
 
-static cublasStatus_t start(struct call *call, cublasHandle_t handle, struct gemm *job,
-                            const void *alpha, const void *beta)
+static cublasStatus_t start(struct call *call, cublasHandle_t handle, struct level3 *job)
 {
     if (!handle_is_good(handle))
         return CUBLAS_STATUS_NOT_INITIALIZED;
     CUstream stream = fakecuda_stream(handle->stream);
     cublasStatus_t status = check(job);
-    if (status || job->m == 0 || job->n == 0)
+    if (status || job->c.rows == 0 || job->c.columns == 0)
         return status;
-    if (!stream || !alpha || !beta)
+    if (!stream || !read_scalars(job))
         return CUBLAS_STATUS_INVALID_VALUE;
-    memcpy(&job->alpha, alpha, size_of(job->type));
-    memcpy(&job->beta, beta, size_of(job->type));
-    job->reads = job->k > 0 && !is_zero(job->type, &job->alpha);
-    if (!job->reads) { /* no OpenBLAS kernel may look at a and b, then */
-        memset(&job->alpha, 0, sizeof job->alpha);
-        job->k = 0;
-    }
     status = check_operands(job);
     if (status)
         return status;
-    job->tf32 = wants_tf32(handle, job->type);
-    job->work.run = run_gemm;
-    struct gemm *queued = malloc(sizeof *queued);
+    job->tf32 = job->reads && wants_tf32(handle, job->type);
+    job->work.run = level3_run;
+    struct level3 *queued = malloc(sizeof *queued);
     if (!queued)
         return CUBLAS_STATUS_ALLOC_FAILED;
     *queued = *job;
@@ -239,35 +153,97 @@ static cublasStatus_t start(struct call *call, cublasHandle_t handle, struct gem
     return CUBLAS_STATUS_SUCCESS;
 }
 
-static struct matrix stored(const void *pointer, cublasOperation_t operation, int64_t rows,
-                            int64_t columns, int64_t ld)
+static cublasStatus_t do_call(enum entry entry, cublasHandle_t handle, struct level3 *job)
 {
-    bool plain = operation == CUBLAS_OP_N;
-    return (struct matrix){ (CUdeviceptr)(uintptr_t)pointer, plain ? rows : columns,
-                            plain ? columns : rows, ld };
+    struct call call;
+    if (!fakecuda_enter(&call, entry, NEEDS_CONTEXT | TAKES_STREAM))
+        return call.status;
+    return fakecuda_leave(&call, start(&call, handle, job));
 }
 
-#define DEFINE_GEMM(name, letter, element, integer) \
-    FAKE_EXPORT cublasStatus_t name( \
-        cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, \
-        integer m, integer n, integer k, const element *alpha, const element *a, integer lda, \
-        const element *b, integer ldb, const element *beta, element *c, integer ldc) \
+/* ---- the entry points ---- */
+
+static struct matrix stored(const void *pointer, int64_t rows, int64_t columns, int64_t ld)
+{
+    return (struct matrix){ (CUdeviceptr)(uintptr_t)pointer, rows, columns, ld };
+}
+
+/* The matrix of which op(X) is rows x columns. */
+static struct matrix under(cublasOperation_t operation, const void *pointer, int64_t rows,
+                           int64_t columns, int64_t ld)
+{
+    return operation == CUBLAS_OP_N ? stored(pointer, rows, columns, ld)
+                                    : stored(pointer, columns, rows, ld);
+}
+
+/* The square matrix at that side of one that is rows x columns. */
+static struct matrix beside(cublasSideMode_t side, const void *pointer, int64_t rows,
+                            int64_t columns, int64_t ld)
+{
+    int64_t order = side == CUBLAS_SIDE_LEFT ? rows : columns;
+    return stored(pointer, order, order, ld);
+}
+
+#define PARAMETERS_gemm(integer, element, of_alpha, of_beta) \
+    (cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, integer m, \
+     integer n, integer k, const of_alpha *alpha, const element *a, integer lda, \
+     const element *b, integer ldb, const of_beta *beta, element *c, integer ldc)
+#define MEMBERS_gemm \
+    .trans = transa, .transb = transb, .k = k, .host_beta = beta, \
+    .a = under(transa, a, m, k, lda), .b = under(transb, b, k, n, ldb), .c = stored(c, m, n, ldc)
+
+#define PARAMETERS_sided(integer, element, of_alpha, of_beta) \
+    (cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo, integer m, integer n, \
+     const of_alpha *alpha, const element *a, integer lda, const element *b, integer ldb, \
+     const of_beta *beta, element *c, integer ldc)
+#define MEMBERS_sided \
+    .side = side, .uplo = uplo, .host_beta = beta, \
+    .a = beside(side, a, m, n, lda), .b = stored(b, m, n, ldb), .c = stored(c, m, n, ldc)
+
+#define PARAMETERS_rank_k(integer, element, of_alpha, of_beta) \
+    (cublasHandle_t handle, cublasFillMode_t uplo, cublasOperation_t trans, integer n, integer k, \
+     const of_alpha *alpha, const element *a, integer lda, const of_beta *beta, element *c, \
+     integer ldc)
+#define MEMBERS_rank_k \
+    .uplo = uplo, .trans = trans, .k = k, .host_beta = beta, \
+    .a = under(trans, a, n, k, lda), .c = stored(c, n, n, ldc)
+
+#define PARAMETERS_rank_2k(integer, element, of_alpha, of_beta) \
+    (cublasHandle_t handle, cublasFillMode_t uplo, cublasOperation_t trans, integer n, integer k, \
+     const of_alpha *alpha, const element *a, integer lda, const element *b, integer ldb, \
+     const of_beta *beta, element *c, integer ldc)
+#define MEMBERS_rank_2k MEMBERS_rank_k, .b = under(trans, b, n, k, ldb)
+
+#define PARAMETERS_trmm(integer, element, of_alpha, of_beta) \
+    (cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo, \
+     cublasOperation_t trans, cublasDiagType_t diag, integer m, integer n, \
+     const of_alpha *alpha, const element *a, integer lda, const element *b, integer ldb, \
+     element *c, integer ldc)
+#define MEMBERS_trmm \
+    .side = side, .uplo = uplo, .trans = trans, .diag = diag, \
+    .a = beside(side, a, m, n, lda), .b = stored(b, m, n, ldb), .c = stored(c, m, n, ldc)
+
+#define PARAMETERS_trsm(integer, element, of_alpha, of_beta) \
+    (cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo, \
+     cublasOperation_t trans, cublasDiagType_t diag, integer m, integer n, \
+     const of_alpha *alpha, const element *a, integer lda, element *b, integer ldb)
+#define MEMBERS_trsm \
+    .side = side, .uplo = uplo, .trans = trans, .diag = diag, \
+    .a = beside(side, a, m, n, lda), .b = stored(b, m, n, ldb), .c = stored(b, m, n, ldb)
+
+#define DEFINE(name, parameters, family_, routine_, small, members) \
+    FAKE_EXPORT cublasStatus_t name parameters \
     { \
-        struct call call; \
-        struct gemm job = { .type = letter, .transa = transa, .transb = transb, \
-                            .m = m, .n = n, .k = k, \
-                            .a = stored(a, transa, m, k, lda), \
-                            .b = stored(b, transb, k, n, ldb), \
-                            .c = stored(c, CUBLAS_OP_N, m, n, ldc) }; \
-        if (!fakecuda_enter(&call, ENTRY_##name, NEEDS_CONTEXT | TAKES_STREAM)) \
-            return call.status; \
-        return fakecuda_leave(&call, start(&call, handle, &job, alpha, beta)); \
+        struct level3 job = { .family = FAMILY_##family_, .routine = ROUTINE_##routine_, \
+                              .type = #small[0], .kernel.family_ = small##routine_##_, \
+                              .host_alpha = alpha, members }; \
+        return do_call(ENTRY_##name, handle, &job); \
     }
-DEFINE_GEMM(cublasSgemm_v2, 's', float, int)
-DEFINE_GEMM(cublasDgemm_v2, 'd', double, int)
-DEFINE_GEMM(cublasCgemm_v2, 'c', cuComplex, int)
-DEFINE_GEMM(cublasZgemm_v2, 'z', cuDoubleComplex, int)
-DEFINE_GEMM(cublasSgemm_v2_64, 's', float, int64_t)
-DEFINE_GEMM(cublasDgemm_v2_64, 'd', double, int64_t)
-DEFINE_GEMM(cublasCgemm_v2_64, 'c', cuComplex, int64_t)
-DEFINE_GEMM(cublasZgemm_v2_64, 'z', cuDoubleComplex, int64_t)
+#define LEVEL3(family, routine, letter, small, element, of_alpha, of_beta) \
+    kernel_##family small##routine##_; \
+    DEFINE(cublas##letter##routine##_v2, PARAMETERS_##family(int, element, of_alpha, of_beta), \
+           family, routine, small, MEMBERS_##family) \
+    DEFINE(cublas##letter##routine##_v2_64, \
+           PARAMETERS_##family(int64_t, element, of_alpha, of_beta), family, routine, small, \
+           MEMBERS_##family)
+#include "level3_calls.inc"
