@@ -37,7 +37,7 @@ static void ask(struct gs_question *question, const struct gs_attempt *attempt)
         .breaker = gs_breaker_check(attempt->entry_ns),
         .memory_needed = backend->memory_needed(call),
         .memory_by_user = settings->mem_limit.fraction == 0,
-        .startup_repaid = gs_start_is_repaid(gs_process.machine.startup),
+        .startup_repaid = gs_start_is_repaid(gs_process_machine()->startup),
         .predicted = attempt->predicted,
     };
     if (question->device == GS_READY) {
@@ -56,7 +56,7 @@ static bool needs_device(const struct gs_verdict *verdict)
 static void decide(struct gs_attempt *attempt)
 {
     struct gs_question question;
-    attempt->predicted = gs_predict(&gs_process.machine, &attempt->call);
+    attempt->predicted = gs_predict(gs_process_machine(), &attempt->call);
     ask(&question, attempt);
     attempt->verdict = gs_decide(&question);
     if (attempt->verdict.reason == GS_GRAN_STARTUP)
@@ -109,7 +109,7 @@ static void finish_on_gpu(struct gs_attempt *attempt)
         .copy_out = attempt->copy_out_s,
         .total = (double)(now_ns - attempt->entry_ns) * 1e-9,
     };
-    gs_learn_gpu(&gs_process.machine, &attempt->call, &times);
+    gs_learn_gpu(gs_process_machine(), &attempt->call, &times);
     gs_record_call(attempt, now_ns, true, 0);
 }
 
@@ -148,7 +148,7 @@ void gs_dispatch_done(struct gs_attempt *attempt)
     double seconds = (double)(now_ns - attempt->original_ns) * 1e-9;
     if (attempt->tracked && gs_process_owns_audit()) {
         if (attempt->call.objection == GS_NO_REASON) {
-            gs_learn_cpu(&gs_process.machine, &attempt->call, seconds);
+            gs_learn_cpu(gs_process_machine(), &attempt->call, seconds);
             gs_process_update_floor(attempt->call.operation, attempt->call.dtype);
         }
         if (attempt->verify != NULL)

@@ -48,6 +48,9 @@ static pid_t load_pid;
 enum { COLD, STARTING, LIVE };
 static _Atomic uint64_t readiness; /* pid << 8 | state */
 static _Atomic uint32_t *fork_guard; /* 1 in the process that mapped it, 0 in its children */
+/* The second is filled once, before it takes the first one's place: calls may be reading. */
+static struct gs_machine estimates, findings;
+static const struct gs_machine *_Atomic machine = &estimates;
 static _Atomic int noted_device; /* enum gs_device_state the estimates know of */
 
 uint64_t gs_now_ns(void)
@@ -57,17 +60,22 @@ uint64_t gs_now_ns(void)
     return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
+const struct gs_machine *gs_process_machine(void)
+{
+    return atomic_load_explicit(&machine, memory_order_acquire);
+}
+
 /* Small enough never to pass over a call of 20 us, on a fast machine: what is counted before the
  * CPU's rate has been measured. */
 static void set_first_floor(void)
 {
-    struct gs_machine machine;
+    struct gs_machine usual;
     const double min_time = 20e-6;
     bool decides_all = mode_at_load == GS_MODE_FORCE || mode_at_load == GS_MODE_VERIFY;
-    gs_machine_init(&machine, 4);
+    gs_machine_init(&usual, 4);
     for (unsigned routine = 0; routine < GS_ROUTINE_COUNT; routine++)
         gs_floor_work[routine] =
-            decides_all ? 0 : gs_floor_for(&machine, routine % GS_DTYPE_COUNT, min_time);
+            decides_all ? 0 : gs_floor_for(&usual, routine % GS_DTYPE_COUNT, min_time);
 }
 
 void gs_process_update_floor(gs_operation operation, gs_dtype dtype)
@@ -75,7 +83,7 @@ void gs_process_update_floor(gs_operation operation, gs_dtype dtype)
     const struct gs_settings *settings = &gs_process.settings;
     bool decides_all = settings->mode == GS_MODE_FORCE || settings->mode == GS_MODE_VERIFY;
     double floor =
-        decides_all ? 0 : gs_floor_for(&gs_process.machine, dtype, settings->min_time);
+        decides_all ? 0 : gs_floor_for(gs_process_machine(), dtype, settings->min_time);
     double *word = &gs_floor_work[GS_ROUTINE(operation, dtype)];
     __atomic_store(word, &floor, __ATOMIC_RELAXED);
 }
@@ -185,7 +193,8 @@ static void read_settings(void)
         .memory_bytes = settings->mem_limit.bytes,
         .allow_tf32 = settings->precision == GS_PRECISION_TF32,
     };
-    gs_machine_init(&gs_process.machine, allowed_cpus());
+    gs_machine_init(&estimates, allowed_cpus());
+    atomic_store(&machine, &estimates);
     for (unsigned routine = 0; routine < GS_ROUTINE_COUNT; routine++)
         gs_process_update_floor(routine / GS_DTYPE_COUNT, routine % GS_DTYPE_COUNT);
 }
@@ -269,15 +278,16 @@ void gs_process_start_device(const struct gs_site *site, bool wait)
 
 static void take_facts(const struct gs_device_facts *facts)
 {
-    struct gs_machine *machine = &gs_process.machine;
-    memcpy(machine->device_flops, facts->flops, sizeof machine->device_flops);
-    machine->device_bandwidth = facts->bandwidth;
-    machine->multiprocessors = facts->multiprocessors;
-    machine->h2d_bandwidth = facts->h2d_bandwidth;
-    machine->d2h_bandwidth = facts->d2h_bandwidth;
-    machine->h2d_first_byte = facts->h2d_first_byte;
-    machine->d2h_first_byte = facts->d2h_first_byte;
-    machine->startup = facts->startup;
+    findings = estimates;
+    memcpy(findings.device_flops, facts->flops, sizeof findings.device_flops);
+    findings.device_bandwidth = facts->bandwidth;
+    findings.multiprocessors = facts->multiprocessors;
+    findings.h2d_bandwidth = facts->h2d_bandwidth;
+    findings.d2h_bandwidth = facts->d2h_bandwidth;
+    findings.h2d_first_byte = facts->h2d_first_byte;
+    findings.d2h_first_byte = facts->d2h_first_byte;
+    findings.startup = facts->startup;
+    atomic_store_explicit(&machine, &findings, memory_order_release);
 }
 
 static void write_facts(const struct gs_device_facts *facts, gs_reason refusal, int detail)

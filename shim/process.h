@@ -14,12 +14,14 @@
 struct gs_process {
     struct gs_settings settings;
     struct gs_device_options device_options;
-    struct gs_machine machine;
     bool routine_selected[GS_ROUTINE_COUNT];
 };
 
 /* Valid once gs_process_ready has returned true. */
 extern struct gs_process gs_process;
+
+/* What is known of CPU and device: the built-in estimates, and from a start-up on its findings. */
+const struct gs_machine *gs_process_machine(void);
 
 /* Makes the process ready at its first eligible call: settings, audit file, estimates; again in a
  * forked child, however it was forked. False: exit has begun, or there is no memory; pass on. */
