@@ -85,4 +85,28 @@ endif
 clean:
 	rm -rf build build-*
 
-include tests/fakecuda/fakecuda.mk
+include tests/fakecuda/fakecuda.mk tests/unit/unit.mk tests/abi/abi.mk tests/preload/preload.mk
+
+# --- what a newcomer types ----------------------------------------------------------------------
+
+PYTHON := $(firstword $(wildcard /usr/bin/python3) python3)
+
+.PHONY: demo
+demo:
+	@tests/prerequisites.sh demo
+	@$(MAKE) --no-print-directory all
+	@$(PYTHON) tests/environments.py --only .venv >/dev/null
+	@echo "== tools/gpushim run examples/demo.py"
+	@.venv/bin/python tools/gpushim run .venv/bin/python examples/demo.py
+	@echo "== tools/gpushim report"
+	@.venv/bin/python tools/gpushim report
+
+.PHONY: test-programs
+test-programs: all fakecuda unit-tests abi-tests preload-tests
+
+.PHONY: check check-long
+check check-long:
+	@tests/prerequisites.sh check
+	@$(MAKE) --no-print-directory -j2 test-programs
+	@tools/check_layers.py $(BUILD)/libgpushim.so
+	@$(PYTHON) tests/run.py $(if $(filter check-long,$@),--long)

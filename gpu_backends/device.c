@@ -145,8 +145,10 @@ void gs_device_start(const struct gs_device_options *options, bool wait)
 void gs_device_after_fork(void)
 {
     atomic_store(&runs_under_way, 0);
-    if (atomic_load(&state) == GS_STARTING || atomic_load(&state) == GS_READY)
+    if (atomic_load(&state) == GS_STARTING || atomic_load(&state) == GS_READY) {
+        facts = (struct gs_device_facts){0}; /* the parent's */
         gs_device_refuse(GS_FORKED_CHILD, 0);
+    }
 }
 
 bool gs_device_enter(void)

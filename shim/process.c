@@ -41,6 +41,7 @@ static enum gs_mode mode_at_load;
 static bool secure;
 static const char *program;
 static bool settings_read;
+static pid_t counting_pid; /* process whose handler has reset the counters after its fork */
 /* Of the process that loaded the library: forked children belong to its run. */
 static struct timespec load_time;
 static pid_t load_pid;
@@ -217,7 +218,8 @@ static void start(bool forked)
     if (forked) {
         gs_device_after_fork();
         gs_breaker_reset();
-        gs_counters_after_fork();
+        if (counting_pid != getpid()) /* _Fork and clone run no handler */
+            gs_counters_after_fork();
         atomic_store(&noted_device, GS_COLD);
     }
     if (!settings_read)
@@ -328,6 +330,7 @@ void gs_process_note_device(void)
 static void after_fork_in_child(void)
 {
     gs_counters_after_fork();
+    counting_pid = getpid();
 }
 
 /* glibc passes argc, argv and envp to constructors. */
