@@ -107,12 +107,15 @@ static inline int64_t gs_int_at(const struct gs_site *site, const void *array, i
     return gs_load_int(site, gs_place_of(site, array, i));
 }
 
-/* Work of the largest product of a batch. */
-static inline double gs_largest_work(const struct gs_site *site, int64_t groups, const void *m,
-                                     const void *n, const void *k)
+/* Work of the largest product of a batch; 0 when it has none. */
+static inline double gs_largest_work(const struct gs_site *site, int64_t groups,
+                                     const void *group_size, const void *m, const void *n,
+                                     const void *k)
 {
     double largest = 0;
     for (int64_t g = 0; g < groups; g++) {
+        if (gs_int_at(site, group_size, g) == 0)
+            continue;
         double work = (double)gs_int_at(site, m, g) * (double)gs_int_at(site, n, g) *
                       (double)gs_int_at(site, k, g);
         largest = work > largest ? work : largest;
