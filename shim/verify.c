@@ -14,7 +14,8 @@ struct gs_verify {
     double largest_output;        /* of the in-out operands before the call */
 };
 
-/* Private copy of an output, packed, with the old contents where they count. */
+/* Private copy of an output, packed, with the old contents where they count: the other triangle is
+ * somebody else's, who may be writing to it. */
 static bool make_output(struct gs_verify *verify, const struct gs_call *call, int i)
 {
     const struct gs_operand *x = &call->operand[i];
@@ -22,13 +23,14 @@ static bool make_output(struct gs_verify *verify, const struct gs_call *call, in
     char *copy = malloc(column * (size_t)x->cols);
     if (copy == NULL)
         return false;
+    memset(copy, 0xff, column * (size_t)x->cols); /* NaN: an unwritten element shows */
     if (x->role & GS_IN) {
-        for (int64_t j = 0; j < x->cols; j++)
-            memcpy(copy + (size_t)j * column,
-                   (const char *)x->host + (size_t)j * (size_t)x->ld * size, column);
+        for (int64_t j = 0; j < x->cols; j++) {
+            size_t first = (size_t)gs_first_row(x, j), rows = (size_t)gs_end_row(x, j) - first;
+            memcpy(copy + (size_t)j * column + first * size,
+                   (const char *)x->host + ((size_t)j * (size_t)x->ld + first) * size, rows * size);
+        }
         verify->largest_output = gs_largest(call, x);
-    } else {
-        memset(copy, 0xff, column * (size_t)x->cols); /* NaN: an unwritten element shows */
     }
     verify->output[i] = copy;
     verify->shadow.operand[i].host = copy;
