@@ -19,6 +19,7 @@ int main(void)
         cmocka_unit_test(test_every_entry_point_is_there),
         cmocka_unit_test(test_device_memory_faults_on_the_host),
         cmocka_unit_test(test_memory_is_poisoned),
+        cmocka_unit_test(test_freed_addresses_rest),
         cmocka_unit_test(test_bounds_are_checked),
         cmocka_unit_test(test_use_after_free_breaks_the_context),
         cmocka_unit_test(test_use_after_queued_free_is_found),
