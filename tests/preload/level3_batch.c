@@ -274,6 +274,8 @@ void sweep_batches(struct sweep *sweep, enum family family, enum dtype dtype,
 {
     struct level3 l = {.family = family, .dtype = dtype, .interface = interface};
     for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++)
-        if ((family == BATCH || batches[i].count == 1) && sweep_wants_always(sweep))
+        if (sweep->few && batches[i].fate == EMPTY)
+            continue;
+        else if ((family == BATCH || batches[i].count == 1) && sweep_wants_always(sweep))
             run_batch(sweep, &l, &batches[i]);
 }

@@ -201,7 +201,7 @@ static void sweep_all(struct sweep *sweep, enum family family, enum dtype dtype,
 /* Each family with beta 0 and not, in other types and interfaces each. */
 static void sweep_few(struct sweep *sweep)
 {
-    static const struct level3 few[] = {
+    static const struct level3 calls[] = {
         {GEMM3M, Z, ROWS, .transa = 'C', .transb = 'N', .m = 7, .n = 9, .k = 3,
          .alpha = {.25, -1.5}, .beta = {.5}},
         {SYMM, D, F77, 'L', 'U', .m = 17, .n = 5, .alpha = {1}, .beta = {0}},
@@ -224,8 +224,8 @@ static void sweep_few(struct sweep *sweep)
         {GEMMTR, Z, COLUMNS, .uplo = 'U', .transa = 'C', .transb = 'N', .n = 7, .k = 3,
          .alpha = {.25, -1.5}, .beta = {.5}},
     };
-    for (int i = 0; i < COUNT(few); i++) {
-        struct level3 l = few[i];
+    for (int i = 0; i < COUNT(calls); i++) {
+        struct level3 l = calls[i];
         if (sweep->families[l.family] && sweep_wants(sweep))
             sweep_case(sweep, &l, i % 2 * 3);
     }
@@ -279,7 +279,7 @@ static void write_tally(const char *path, const struct sweep *sweep)
     fclose(file);
 }
 
-static bool few, illegal;
+static bool illegal;
 static const char *tally;
 
 static void read_options(int argc, char **argv, struct sweep *sweep)
@@ -299,7 +299,7 @@ static void read_options(int argc, char **argv, struct sweep *sweep)
         case 't': choose(sweep->types, "sdcz", optarg); break;
         case 'i': choose(sweep->interfaces, "fcr", optarg); break;
         case 'e': sweep->every = strtoul(optarg, NULL, 10); break;
-        case 'f': few = true; break;
+        case 'f': sweep->few = true; break;
         case 'I': illegal = true; break;
         case 's': sweep->first_seed = strtoull(optarg, NULL, 10); break;
         case 'o': sweep->only = strtoul(optarg, NULL, 10); break;
@@ -318,7 +318,7 @@ int main(int argc, char **argv)
     sweep.a = arena_make(room);
     sweep.b = arena_make(room);
     sweep.c = arena_make(room);
-    if (few)
+    if (sweep.few)
         sweep_few(&sweep);
     else
         sweep_each(&sweep, illegal ? sweep_illegal : sweep_all);

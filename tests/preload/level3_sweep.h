@@ -11,6 +11,7 @@ enum fate { ON_DEVICE, EMPTY, OVERLAPPING, ILLEGAL, NEGATIVE, FATES };
 
 struct sweep {
     bool families[FAMILIES], types[DTYPES], interfaces[INTERFACES];
+    bool few;                      /* --few */
     unsigned long every, only;     /* every N-th case; only this one (0: all) */
     uint64_t first_seed;
     unsigned long number;          /* of the case under way, from 1 */
