@@ -101,6 +101,15 @@ demo:
 	@echo "== tools/gpushim report"
 	@.venv/bin/python tools/gpushim report
 
+# Linked with OpenBLAS's plain names, as NVBLAS needs them.
+$(BUILD)/bench/level3_worker: bench/level3_worker.c
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(CC) -std=gnu11 -O2 -Wall -Wextra -pthread -o $@ $< -l:libopenblas.so.0
+
+.PHONY: bench-programs
+bench-programs: $(BUILD)/bench/level3_worker
+
 .PHONY: test-programs
 test-programs: all fakecuda unit-tests abi-tests preload-tests
 

@@ -61,23 +61,30 @@ bool gs_kept_take(struct gs_kept *kept, gs_dtype dtype, const struct gs_operand 
     return true;
 }
 
+/* Copies the referenced elements of each column between the operand and the packed buffer. */
+static void copy_columns(void *buffer, gs_dtype dtype, const struct gs_operand *operand,
+                         bool restore)
+{
+    size_t element = gs_element_bytes(dtype);
+    for (int64_t j = 0; j < operand->cols; j++) {
+        size_t first = (size_t)gs_first_row(operand, j);
+        size_t bytes = ((size_t)gs_end_row(operand, j) - first) * element;
+        char *kept = (char *)buffer + ((size_t)j * (size_t)operand->rows + first) * element;
+        char *host = (char *)operand->host + ((size_t)j * (size_t)operand->ld + first) * element;
+        memcpy(restore ? host : kept, restore ? kept : host, bytes);
+    }
+}
+
 void gs_kept_fill(struct gs_kept *kept, gs_dtype dtype, const struct gs_operand *operand)
 {
-    size_t element = gs_element_bytes(dtype), column = (size_t)operand->rows * element;
-    for (int64_t j = 0; j < operand->cols; j++)
-        memcpy((char *)kept->bytes + (size_t)j * column,
-               (const char *)operand->host + (size_t)j * (size_t)operand->ld * element, column);
+    copy_columns(kept->bytes, dtype, operand, false);
     kept->filled = true;
 }
 
 void gs_kept_restore(const struct gs_kept *kept, gs_dtype dtype, const struct gs_operand *operand)
 {
-    size_t element = gs_element_bytes(dtype), column = (size_t)operand->rows * element;
-    if (!kept->filled)
-        return;
-    for (int64_t j = 0; j < operand->cols; j++)
-        memcpy((char *)operand->host + (size_t)j * (size_t)operand->ld * element,
-               (const char *)kept->bytes + (size_t)j * column, column);
+    if (kept->filled)
+        copy_columns(kept->bytes, dtype, operand, true);
 }
 
 void gs_kept_give(struct gs_kept *kept)

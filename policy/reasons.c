@@ -9,13 +9,14 @@
 
 static const struct gs_reason_text reason_texts[] = {
 #define GS_REASON(letter, number, name, class, severity, when, remedy) \
-    {GS_##name, GS_CLASS_##class, GS_CODE(letter, number), #name, when, remedy},
+    {GS_##name, GS_CLASS_##class, GS_SEVERITY_##severity, GS_CODE(letter, number), #name, when, \
+     remedy},
 #include "reasons.def"
 #undef GS_REASON
 };
 
 static const struct gs_reason_text unknown_reason = {
-    GS_NO_REASON, GS_CLASS_cannot, "?000", "UNKNOWN", "a number that is no reason code",
+    GS_NO_REASON, GS_CLASS_cannot, GS_SEVERITY_error, "?000", "UNKNOWN", "a number that is no reason code",
     "report a bug",
 };
 

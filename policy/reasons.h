@@ -16,9 +16,13 @@ enum gs_reason_class {
     GS_CLASS_gpu, GS_CLASS_should_not, GS_CLASS_cannot, GS_CLASS_policy, GS_CLASS_recovered,
 };
 
+/* expected: nothing to do; look: may be worth a change; error: something is broken. */
+enum gs_reason_severity { GS_SEVERITY_expected, GS_SEVERITY_look, GS_SEVERITY_error };
+
 struct gs_reason_text {
     gs_reason reason;
     enum gs_reason_class class;
+    enum gs_reason_severity severity;
     const char *code;    /* "S102" */
     const char *name;    /* "SIZE_BELOW_CROSSOVER" */
     const char *when, *remedy;

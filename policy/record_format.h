@@ -6,8 +6,8 @@
  *   offset                content
  *   0                     struct gs_file_header, GS_FILE_HEADER_BYTES
  *   field_table_offset    struct gs_field_row[field_count], then [counter_field_count]
- *   routine_offset        char[16][routine_count]   routine names, "dgemm"
- *   entry_offset          char[32][entry_count]     exported names, "scipy_cblas_dgemm64_"
+ *   routine_offset        char[24][routine_count]   routine names, "dgemm"
+ *   entry_offset          char[48][entry_count]     exported names, "scipy_cblas_dgemm64_"
  *   module_offset         char[256][module_count]   paths of callers and CPU libraries; "" = free
  *   counter_offset        struct gs_counter_row[counter_count]
  *   chunk_offset          struct gs_record[…] in chunks of chunk_bytes, chunk_count of them so far
@@ -26,8 +26,8 @@
 #define GS_FILE_MAGIC "GPUSHIM1"
 #define GS_FILE_SCHEMA 1
 #define GS_FILE_HEADER_BYTES 4096
-#define GS_FILE_ROUTINE_BYTES 16
-#define GS_FILE_ENTRY_BYTES 32
+#define GS_FILE_ROUTINE_BYTES 24
+#define GS_FILE_ENTRY_BYTES 48
 #define GS_FILE_MODULE_BYTES 256
 #define GS_FILE_MODULES 256
 #define GS_FILE_COUNTERS 2048

@@ -18,6 +18,10 @@ static const char *const audit_words[] = {
     [GS_AUDIT_CALLS] = "calls", [GS_AUDIT_ALL] = "all", NULL,
 };
 static const char *const verbose_words[] = {"0", "1", "2", "3", NULL};
+static const char *const fallback_words[] = {
+    [GS_FALLBACK_RECORD] = "record", [GS_FALLBACK_WARN] = "warn",
+    [GS_FALLBACK_ABORT] = "abort", NULL,
+};
 /* Odd places are true. */
 static const char *const flag_words[] = {"0", "1", "no", "yes", "off", "on", "false", "true", NULL};
 
@@ -168,6 +172,21 @@ static bool parse_share(const char *value, void *field)
     return true;
 }
 
+/* A word, and after a colon the codes it is for. */
+static bool parse_fallback(const char *value, void *field)
+{
+    struct gs_fallback_rule *rule = field;
+    char word[16];
+    size_t length = strcspn(value, ":");
+    const char *codes = value[length] == ':' ? value + length + 1 : "";
+    if (length >= sizeof(word) || strlen(codes) >= sizeof(rule->codes)) return false;
+    memcpy(word, value, length);
+    word[length] = '\0';
+    if (!parse_word(fallback_words, word, &rule->action)) return false;
+    memcpy(rule->codes, codes, strlen(codes) + 1);
+    return true;
+}
+
 #define text_words NULL
 #define count_words NULL
 #define ratio_words NULL
@@ -179,6 +198,7 @@ static bool parse_share(const char *value, void *field)
 #define GS_EXPECTS_audit ""
 #define GS_EXPECTS_verbose ""
 #define GS_EXPECTS_flag ""
+#define GS_EXPECTS_fallback ""
 #define GS_EXPECTS_text "a text of at most 1023 characters"
 #define GS_EXPECTS_count "a whole number, 0 or more"
 #define GS_EXPECTS_ratio "a number above 0, such as 1.2"

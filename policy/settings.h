@@ -12,6 +12,15 @@
 enum gs_mode { GS_MODE_AUTO, GS_MODE_OFF, GS_MODE_OBSERVE, GS_MODE_FORCE, GS_MODE_VERIFY };
 enum gs_precision { GS_PRECISION_STRICT, GS_PRECISION_TF32 };
 
+enum gs_fallback_action { GS_FALLBACK_RECORD, GS_FALLBACK_WARN, GS_FALLBACK_ABORT };
+
+/* What to do when the CPU keeps a call, and for which codes: patterns as gs_routine_selected
+ * takes them, "" for every reason that is not expected. */
+struct gs_fallback_rule {
+    int action; /* enum gs_fallback_action */
+    char codes[256];
+};
+
 /* A share of something (fraction > 0) or a size in bytes (fraction == 0). */
 struct gs_share {
     double fraction;
@@ -26,6 +35,7 @@ typedef double gs_kind_ratio;
 typedef double gs_kind_duration; /* s */
 typedef uint64_t gs_kind_size;   /* bytes */
 typedef struct gs_share gs_kind_share;
+typedef struct gs_fallback_rule gs_kind_fallback;
 typedef char gs_kind_text[1024];
 
 struct gs_settings {

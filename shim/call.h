@@ -31,12 +31,18 @@ enum gs_role { GS_IN = 1, GS_OUT = 2, GS_INOUT = 3 };
 
 #define GS_MAX_OPERANDS 4
 
+/* Which elements of a square matrix are referenced: all, or one triangle with the diagonal. The
+ * other triangle is somebody else's. */
+enum gs_part { GS_FULL, GS_UPPER, GS_LOWER };
+
 /* A matrix in host memory: rows x cols elements, column j at host + j * ld elements. Only those
- * elements belong to it; the ld - rows between columns are somebody else's. */
+ * elements (of its part) belong to it; the ld - rows between columns are somebody else's. */
 struct gs_operand {
     void *host;
     int64_t rows, cols, ld;
     enum gs_role role;
+    enum gs_part part;
+    bool hermitian;               /* the imaginary part of the diagonal counts as zero */
 };
 
 /* A scalar argument, copied at the door: float or double, im = 0 for real types. */
@@ -78,11 +84,24 @@ static inline unsigned gs_call_routine(const struct gs_call *call)
     return GS_ROUTINE(call->operation, call->dtype);
 }
 
+/* First referenced row of column j, and one past the last. */
+static inline int64_t gs_first_row(const struct gs_operand *x, int64_t j)
+{
+    return x->part == GS_LOWER ? j : 0;
+}
+
+static inline int64_t gs_end_row(const struct gs_operand *x, int64_t j)
+{
+    return x->part == GS_UPPER ? j + 1 : x->rows;
+}
+
 /* Bytes of the elements of an operand, without the gaps. In double: rows * cols can overflow. */
 static inline double gs_operand_bytes(const struct gs_call *call, int i)
 {
     const struct gs_operand *x = &call->operand[i];
-    return (double)x->rows * (double)x->cols * (double)gs_element_bytes(call->dtype);
+    double elements = x->part == GS_FULL ? (double)x->rows * (double)x->cols
+                                         : (double)x->rows * (double)(x->rows + 1) / 2;
+    return elements * (double)gs_element_bytes(call->dtype);
 }
 
 /* Sum of gs_operand_bytes over the operands that have role (GS_IN: read, GS_OUT: written). */
@@ -101,10 +120,40 @@ static inline double gs_call_flop(const struct gs_call *call)
     return call->work * (gs_is_complex(call->dtype) ? 8 : 2);
 }
 
-/* Describes C = alpha op(A) op(B) + beta C, column-major: op(A) is m x k, op(B) k x n, C m x n.
- * The flags are as the caller gave them (either case). Sets objection to U307 for what the
- * reference BLAS rejects (LAPACK's dgemm.f, order of tests as there), U303 for 'R' (conjugate
- * without transpose, an extension of some libraries), S103 for a quick return. */
-void gs_describe_gemm(struct gs_call *call, gs_dtype dtype, char transa, char transb, int64_t m,
-                      int64_t n, int64_t k, const void *alpha, const void *a, int64_t lda,
-                      const void *b, int64_t ldb, const void *beta, void *c, int64_t ldc);
+/* Each describes one family, column-major, with the flags as the caller gave them (either case).
+ * They set objection to U307 for what the reference BLAS rejects (its tests, in its order), U303
+ * for 'R' (conjugate without transpose, an extension of some libraries), S103 for a quick return.
+ */
+
+/* C = alpha op(A) op(B) + beta C: op(A) is m x k, op(B) k x n, C m x n. gemm, gemm3m. */
+void gs_describe_gemm(struct gs_call *call, gs_operation operation, gs_dtype dtype, char transa,
+                      char transb, int64_t m, int64_t n, int64_t k, const void *alpha,
+                      const void *a, int64_t lda, const void *b, int64_t ldb, const void *beta,
+                      void *c, int64_t ldc);
+
+/* C = alpha A B + beta C (side L, A m x m) or alpha B A + beta C (side R, A n x n), of A one
+ * triangle is referenced; B and C m x n. symm, hemm. */
+void gs_describe_symm(struct gs_call *call, gs_operation operation, gs_dtype dtype, char side,
+                      char uplo, int64_t m, int64_t n, const void *alpha, const void *a,
+                      int64_t lda, const void *b, int64_t ldb, const void *beta, void *c,
+                      int64_t ldc);
+
+/* One triangle of the n x n matrix C = alpha op(A) op(A)' + beta C, or with B (not NULL) the sum
+ * of both products; op(A), op(B) are n x k. syrk, syr2k; herk (alpha, beta real), her2k (beta
+ * real). */
+void gs_describe_rank_k(struct gs_call *call, gs_operation operation, gs_dtype dtype, char uplo,
+                        char trans, int64_t n, int64_t k, const void *alpha, const void *a,
+                        int64_t lda, const void *b, int64_t ldb, const void *beta, void *c,
+                        int64_t ldc);
+
+/* B = alpha op(A) B or alpha B op(A), or the solution of op(A) X = alpha B or X op(A) = alpha B;
+ * A triangular, m x m (side L) or n x n (side R); B m x n. trmm, trsm. */
+void gs_describe_trmm(struct gs_call *call, gs_operation operation, gs_dtype dtype, char side,
+                      char uplo, char transa, char diag, int64_t m, int64_t n, const void *alpha,
+                      const void *a, int64_t lda, void *b, int64_t ldb);
+
+/* One triangle of the n x n matrix C = alpha op(A) op(B) + beta C. gemmt, gemmtr. */
+void gs_describe_gemmt(struct gs_call *call, gs_operation operation, gs_dtype dtype, char uplo,
+                       char transa, char transb, int64_t n, int64_t k, const void *alpha,
+                       const void *a, int64_t lda, const void *b, int64_t ldb, const void *beta,
+                       void *c, int64_t ldc);

@@ -2,6 +2,7 @@
 #include "recorder.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -115,6 +116,49 @@ static void tell(const struct gs_record *r)
     print_line(line, length, sizeof line);
 }
 
+/* Whether this reason is one of those the user wants to hear of. */
+static bool is_reported(const struct gs_fallback_rule *rule, const struct gs_reason_text *reason)
+{
+    if (rule->codes[0] != '\0')
+        return gs_routine_selected(rule->codes, reason->code);
+    return reason->severity != GS_SEVERITY_expected && reason->class != GS_CLASS_policy;
+}
+
+/* True the first time it is asked for a reason at a call site; false when the table is full. */
+static bool is_first(const struct gs_site *site, gs_reason reason)
+{
+    enum { SLOTS = 512 };
+    static _Atomic uint64_t seen[SLOTS];
+    uint64_t key = ((uint64_t)(uintptr_t)site << 10) + (uint64_t)reason;
+    unsigned slot = (unsigned)(key * UINT64_C(0x9e3779b97f4a7c15) >> 55);
+    for (unsigned i = 0; i < SLOTS; i++) {
+        uint64_t expected = 0;
+        _Atomic uint64_t *word = &seen[(slot + i) % SLOTS];
+        if (atomic_compare_exchange_strong(word, &expected, key))
+            return true;
+        if (expected == key)
+            return false;
+    }
+    return false;
+}
+
+/* GPUSHIM_ON_FALLBACK. The one place where this library may end a process: it was asked to. */
+static void act_on_fallback(const struct gs_attempt *attempt)
+{
+    const struct gs_fallback_rule *rule = &gs_process.settings.on_fallback;
+    const struct gs_reason_text *reason = gs_reason_text(attempt->verdict.reason);
+    char line[512];
+    if (rule->action == GS_FALLBACK_RECORD || !is_reported(rule, reason) ||
+        !is_first(attempt->call.site, attempt->verdict.reason))
+        return;
+    int length = snprintf(line, sizeof line, "gpushim: %s stayed on the CPU: %s %s (%s); caller %s\n",
+                          gs_routine_names[gs_call_routine(&attempt->call)], reason->code,
+                          reason->name, reason->when, attempt->call.site->caller);
+    print_line(line, length, sizeof line);
+    if (rule->action == GS_FALLBACK_ABORT)
+        abort();
+}
+
 void gs_record_call(const struct gs_attempt *attempt, uint64_t now_ns, bool on_gpu, double cpu_s)
 {
     struct gs_record r;
@@ -126,6 +170,8 @@ void gs_record_call(const struct gs_attempt *attempt, uint64_t now_ns, bool on_g
                    (uint64_t)(lost_seconds(attempt, on_gpu, cpu_s) * 1e9));
     gs_audit_record(&r);
     tell(&r);
+    if (!on_gpu)
+        act_on_fallback(attempt);
     double own_s = (double)(gs_now_ns() - attempt->entry_ns) * 1e-9 - cpu_s - device_s;
     if (own_s > 0)
         __atomic_fetch_add(&header->overhead_ns, (uint64_t)(own_s * 1e9), __ATOMIC_RELAXED);

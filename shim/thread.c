@@ -32,6 +32,8 @@ static void fold(struct gs_counters *counters)
     for (unsigned routine = 0; routine < GS_ROUTINE_COUNT; routine++)
         for (unsigned kind = 0; kind < GS_COUNT_KINDS; kind++) {
             uint64_t now = atomic_load(&counters->count[routine][kind]);
+            if (now == atomic_load(&counters->folded[routine][kind]))
+                continue;
             /* Two folders may meet: each adds what it moved forward, so that the sum is exact. */
             uint64_t before = atomic_exchange(&counters->folded[routine][kind], now);
             if (now != before)

@@ -66,10 +66,12 @@ void gs_lane_abandon(struct gs_lane *lane);
 bool gs_cu_ok(struct gs_run *run, CUresult result);
 bool gs_cublas_ok(struct gs_run *run, cublasStatus_t status);
 
-/* A matrix on the device, column-major with leading dimension rows. */
+/* A matrix on the device, column-major with leading dimension rows. Of a triangular operand the
+ * other triangle's contents are unspecified. */
 struct gs_device_range {
     CUdeviceptr address;
     int64_t ld;
+    void *staging;                /* diagonal blocks of a triangle on the host, or NULL */
 };
 
 /* The one door from host operands to device memory: a range that holds the operand's elements
@@ -77,12 +79,34 @@ struct gs_device_range {
 bool gs_operand_to_device(struct gs_lane *lane, gs_dtype dtype, const struct gs_operand *operand,
                           struct gs_device_range *range, struct gs_run *run);
 
-/* Queues the copy of exactly the operand's elements back to the host. */
+/* Queues the copy of exactly the operand's elements back to the host. A triangle is whole only
+ * after gs_triangle_finish. */
 bool gs_operand_to_host(struct gs_lane *lane, gs_dtype dtype, const struct gs_operand *operand,
-                        const struct gs_device_range *range, struct gs_run *run);
+                        struct gs_device_range *range, struct gs_run *run);
 
-/* Gives a range back, in stream order. */
-void gs_range_free(struct gs_lane *lane, const struct gs_device_range *range);
+/* Copies of rows x cols elements at row, col of an operand. */
+bool gs_copy_block_in(struct gs_lane *lane, gs_dtype dtype, const struct gs_operand *operand,
+                      const struct gs_device_range *range, int64_t row, int64_t col,
+                      int64_t rows, int64_t cols, struct gs_run *run);
+bool gs_copy_block_out(struct gs_lane *lane, gs_dtype dtype, const struct gs_operand *operand,
+                       const struct gs_device_range *range, int64_t row, int64_t col,
+                       int64_t rows, int64_t cols, struct gs_run *run);
+
+/* The same for one triangle: rectangles go directly, diagonal blocks through staging, so that
+ * neither link nor host sees an element of the other triangle. */
+bool gs_triangle_to_device(struct gs_lane *lane, gs_dtype dtype,
+                           const struct gs_operand *operand, struct gs_device_range *range,
+                           struct gs_run *run);
+bool gs_triangle_to_host(struct gs_lane *lane, gs_dtype dtype, const struct gs_operand *operand,
+                         struct gs_device_range *range, struct gs_run *run);
+
+/* Writes the diagonal blocks that have arrived in staging to the operand; nothing if it has
+ * none. The stream is at rest. */
+void gs_triangle_finish(gs_dtype dtype, const struct gs_operand *operand,
+                        const struct gs_device_range *range);
+
+/* Gives a range back, in stream order; its staging only when the stream is at rest. */
+void gs_range_free(struct gs_lane *lane, struct gs_device_range *range, bool at_rest);
 
 /* Gives the pool's idle memory back to the device. */
 void gs_cuda_trim(void);
@@ -93,7 +117,8 @@ bool gs_cuda_measure_link(struct gs_lane *lane, struct gs_device_facts *facts, s
 /* Queues the computation of a call on ranges in operand order; one per operation. */
 typedef bool gs_compute(struct gs_lane *lane, const struct gs_call *call,
                         const struct gs_device_range *range, struct gs_run *run);
-gs_compute gs_cublas_gemm;
+gs_compute gs_cublas_gemm, gs_cublas_symm, gs_cublas_hemm, gs_cublas_syrk, gs_cublas_herk,
+    gs_cublas_syr2k, gs_cublas_her2k, gs_cublas_trmm, gs_cublas_trsm, gs_cublas_gemmt;
 
 /* Runs one product of each type, so that the first call does not pay for loading kernels.
  * Failures are ignored: the call itself will meet them. */

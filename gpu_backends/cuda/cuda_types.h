@@ -12,6 +12,7 @@
 typedef int CUresult, CUdevice, CUdevice_attribute, CUmemorytype;
 typedef int CUmemAllocationType, CUmemAllocationHandleType, CUmemLocationType, CUmemPool_attribute;
 typedef int cublasStatus_t, cublasOperation_t, cublasMath_t;
+typedef int cublasFillMode_t, cublasSideMode_t, cublasDiagType_t;
 typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream, *cudaStream_t;

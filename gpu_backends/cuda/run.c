@@ -15,7 +15,14 @@
 #include "gpu_backends/kept.h"
 
 static gs_compute *const compute_of[GS_OP_COUNT] = {
-    [GS_OP_GEMM] = gs_cublas_gemm,
+    [GS_OP_GEMM] = gs_cublas_gemm,   [GS_OP_GEMM3M] = gs_cublas_gemm,
+    [GS_OP_SYMM] = gs_cublas_symm,   [GS_OP_HEMM] = gs_cublas_hemm,
+    [GS_OP_SYRK] = gs_cublas_syrk,   [GS_OP_HERK] = gs_cublas_herk,
+    [GS_OP_SYR2K] = gs_cublas_syr2k, [GS_OP_HER2K] = gs_cublas_her2k,
+    [GS_OP_TRMM] = gs_cublas_trmm,   [GS_OP_TRSM] = gs_cublas_trsm,
+    [GS_OP_GEMMT] = gs_cublas_gemmt, [GS_OP_GEMMTR] = gs_cublas_gemmt,
+    [GS_OP_GEMM_BATCH] = gs_cublas_gemm,
+    [GS_OP_GEMM_BATCH_STRIDED] = gs_cublas_gemm,
 };
 
 /* What one run holds; released in one place. */
@@ -122,10 +129,13 @@ static void read_times(struct work *w)
 static void release(struct work *w, bool at_rest)
 {
     for (int i = 0; i < w->call->operand_count; i++) {
+        const struct gs_operand *operand = &w->call->operand[i];
         if (w->run->reason != GS_NO_REASON)
-            gs_kept_restore(&w->kept[i], w->call->dtype, &w->call->operand[i]);
+            gs_kept_restore(&w->kept[i], w->call->dtype, operand);
+        else if (operand->role & GS_OUT)
+            gs_triangle_finish(w->call->dtype, operand, &w->range[i]);
         gs_kept_give(&w->kept[i]);
-        gs_range_free(w->lane, &w->range[i]);
+        gs_range_free(w->lane, &w->range[i], at_rest);
     }
     if (w->run->reason == GS_MEM_ALLOC_FAILED)
         gs_cuda_trim();

@@ -21,28 +21,65 @@ static bool is_contiguous(const struct gs_operand *operand)
     return operand->ld == operand->rows || operand->cols == 1;
 }
 
-static CUDA_MEMCPY2D columns(gs_dtype dtype, const struct gs_operand *operand)
+static CUdeviceptr device_address(gs_dtype dtype, const struct gs_device_range *range,
+                                  int64_t row, int64_t col)
+{
+    return range->address + (size_t)(row + col * range->ld) * gs_element_bytes(dtype);
+}
+
+static char *host_address(gs_dtype dtype, const struct gs_operand *operand, int64_t row,
+                          int64_t col)
+{
+    return (char *)operand->host +
+           ((size_t)row + (size_t)col * (size_t)operand->ld) * gs_element_bytes(dtype);
+}
+
+bool gs_copy_block_in(struct gs_lane *lane, gs_dtype dtype, const struct gs_operand *operand,
+                      const struct gs_device_range *range, int64_t row, int64_t col,
+                      int64_t rows, int64_t cols, struct gs_run *run)
 {
     size_t element = gs_element_bytes(dtype);
-    return (CUDA_MEMCPY2D){.WidthInBytes = (size_t)operand->rows * element,
-                           .Height = (size_t)operand->cols};
+    CUDA_MEMCPY2D copy = {
+        .srcMemoryType = CU_MEMORYTYPE_HOST,
+        .srcHost = host_address(dtype, operand, row, col),
+        .srcPitch = (size_t)operand->ld * element,
+        .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+        .dstDevice = device_address(dtype, range, row, col),
+        .dstPitch = (size_t)range->ld * element,
+        .WidthInBytes = (size_t)rows * element,
+        .Height = (size_t)cols,
+    };
+    return rows == 0 || cols == 0 || gs_cu_ok(run, gs_cuda.cuMemcpy2DAsync_v2(&copy, lane->stream));
+}
+
+bool gs_copy_block_out(struct gs_lane *lane, gs_dtype dtype, const struct gs_operand *operand,
+                       const struct gs_device_range *range, int64_t row, int64_t col,
+                       int64_t rows, int64_t cols, struct gs_run *run)
+{
+    size_t element = gs_element_bytes(dtype);
+    CUDA_MEMCPY2D copy = {
+        .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+        .srcDevice = device_address(dtype, range, row, col),
+        .srcPitch = (size_t)range->ld * element,
+        .dstMemoryType = CU_MEMORYTYPE_HOST,
+        .dstHost = host_address(dtype, operand, row, col),
+        .dstPitch = (size_t)operand->ld * element,
+        .WidthInBytes = (size_t)rows * element,
+        .Height = (size_t)cols,
+    };
+    return rows == 0 || cols == 0 || gs_cu_ok(run, gs_cuda.cuMemcpy2DAsync_v2(&copy, lane->stream));
 }
 
 static bool copy_in(struct gs_lane *lane, gs_dtype dtype, const struct gs_operand *operand,
-                    CUdeviceptr address, struct gs_run *run)
+                    struct gs_device_range *range, struct gs_run *run)
 {
+    if (operand->part != GS_FULL)
+        return gs_triangle_to_device(lane, dtype, operand, range, run);
     if (is_contiguous(operand))
         return gs_cu_ok(run,
-                        gs_cuda.cuMemcpyHtoDAsync_v2(address, operand->host,
+                        gs_cuda.cuMemcpyHtoDAsync_v2(range->address, operand->host,
                                                      packed_bytes(dtype, operand), lane->stream));
-    CUDA_MEMCPY2D copy = columns(dtype, operand);
-    copy.srcMemoryType = CU_MEMORYTYPE_HOST;
-    copy.srcHost = operand->host;
-    copy.srcPitch = (size_t)operand->ld * gs_element_bytes(dtype);
-    copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-    copy.dstDevice = address;
-    copy.dstPitch = copy.WidthInBytes;
-    return gs_cu_ok(run, gs_cuda.cuMemcpy2DAsync_v2(&copy, lane->stream));
+    return gs_copy_block_in(lane, dtype, operand, range, 0, 0, operand->rows, operand->cols, run);
 }
 
 bool gs_operand_to_device(struct gs_lane *lane, gs_dtype dtype, const struct gs_operand *operand,
@@ -55,30 +92,28 @@ bool gs_operand_to_device(struct gs_lane *lane, gs_dtype dtype, const struct gs_
         return false;
     }
     range->ld = operand->rows;
-    return !(operand->role & GS_IN) || copy_in(lane, dtype, operand, range->address, run);
+    return !(operand->role & GS_IN) || copy_in(lane, dtype, operand, range, run);
 }
 
 bool gs_operand_to_host(struct gs_lane *lane, gs_dtype dtype, const struct gs_operand *operand,
-                        const struct gs_device_range *range, struct gs_run *run)
+                        struct gs_device_range *range, struct gs_run *run)
 {
+    if (operand->part != GS_FULL)
+        return gs_triangle_to_host(lane, dtype, operand, range, run);
     if (is_contiguous(operand))
         return gs_cu_ok(run,
                         gs_cuda.cuMemcpyDtoHAsync_v2(operand->host, range->address,
                                                      packed_bytes(dtype, operand), lane->stream));
-    CUDA_MEMCPY2D copy = columns(dtype, operand);
-    copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
-    copy.srcDevice = range->address;
-    copy.srcPitch = copy.WidthInBytes;
-    copy.dstMemoryType = CU_MEMORYTYPE_HOST;
-    copy.dstHost = operand->host;
-    copy.dstPitch = (size_t)operand->ld * gs_element_bytes(dtype);
-    return gs_cu_ok(run, gs_cuda.cuMemcpy2DAsync_v2(&copy, lane->stream));
+    return gs_copy_block_out(lane, dtype, operand, range, 0, 0, operand->rows, operand->cols, run);
 }
 
-void gs_range_free(struct gs_lane *lane, const struct gs_device_range *range)
+void gs_range_free(struct gs_lane *lane, struct gs_device_range *range, bool at_rest)
 {
     if (range->address != 0)
         gs_cuda.cuMemFreeAsync(range->address, lane->stream);
+    if (at_rest)
+        free(range->staging);
+    range->staging = NULL;
 }
 
 void gs_cuda_trim(void)

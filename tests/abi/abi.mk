@@ -16,7 +16,7 @@ $(ABI_OUT)/librecorder%.so: tests/abi/recorder.c $(ABI_TABLES)
 	$(Q)$(CC) $(CPPFLAGS) $(ABI_CFLAGS) -fno-sanitize=all -O2 -Wno-missing-prototypes \
 	    -DRECORDER_BYTES=$* -shared -Wl,-soname,$(@F) -o $@ $<
 
-$(ABI_OUT)/caller%: tests/abi/caller.c tests/abi/entries.c tests/abi/raw_call.c \
+$(ABI_OUT)/caller%: tests/abi/caller.c tests/abi/kinds.c tests/abi/entries.c tests/abi/raw_call.c \
 		$(ABI_OUT)/librecorder%.so $(ABI_TABLES)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CPPFLAGS) $(ABI_CFLAGS) -DRECORDER_BYTES=$* \

@@ -9,7 +9,7 @@ _Static_assert(offsetof(struct raw_call, registers) == 8, "known to the assembly
 _Static_assert(offsetof(struct raw_call, vectors) == 56, "known to the assembly below");
 _Static_assert(offsetof(struct raw_call, slots) == 72, "known to the assembly below");
 _Static_assert(offsetof(struct raw_call, stack) == 80, "known to the assembly below");
-_Static_assert(offsetof(struct raw_call, canaries) == 152, "known to the assembly below");
+_Static_assert(offsetof(struct raw_call, canaries) == 192, "known to the assembly below");
 
 /* rbx: the struct. Eight canaries are pushed, then the stack arguments, last first. */
 __asm__(".text\n"
@@ -27,7 +27,7 @@ __asm__(".text\n"
         "    jz 1f\n"
         "    sub $8, %rsp\n"
         "1:  mov $7, %eax\n"
-        "2:  push 152(%rbx,%rax,8)\n"
+        "2:  push 192(%rbx,%rax,8)\n"
         "    dec %rax\n"
         "    jns 2b\n"
         "    mov %r12, %rax\n"
@@ -46,7 +46,7 @@ __asm__(".text\n"
         "    call *(%rbx)\n"
         "    lea (%rsp,%r12,8), %rsp\n"
         "    xor %eax, %eax\n"
-        "5:  pop 152(%rbx,%rax,8)\n"
+        "5:  pop 192(%rbx,%rax,8)\n"
         "    inc %rax\n"
         "    cmp $8, %rax\n"
         "    jne 5b\n"

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-enum { RAW_CANARIES = 8, RAW_STACK_SLOTS = 9 };
+enum { RAW_CANARIES = 8, RAW_STACK_SLOTS = 14 };
 
 struct raw_call {
     void (*function)(void);

@@ -27,6 +27,13 @@ static void keep_pointer(const void *pointer)
     keep((uint64_t)(uintptr_t)pointer);
 }
 
+#define KEEP_POINTERS(...)                                                                    \
+    do {                                                                                      \
+        const void *const pointers[] = {__VA_ARGS__};                                         \
+        for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; i++)                     \
+            keep_pointer(pointers[i]);                                                        \
+    } while (0)
+
 #define KEEP_VALUE(x) memcpy(&recorder_last.value[recorder_last.values++], &(x), sizeof(x))
 
 /* A scalar of CBLAS: a value for s and d, an address for c and z. */
@@ -62,14 +69,6 @@ static int64_t largest(int64_t n, const float *x, int64_t step)
             best = i;
     return best;
 }
-
-#if RECORDER_BYTES == 4
-typedef int32_t recorder_int;
-#elif RECORDER_BYTES == 8
-typedef int64_t recorder_int;
-#else
-#error "RECORDER_BYTES is 4 or 8"
-#endif
 
 #undef GS_EACH_SPELLING
 #define GS_EACH_SPELLING "tests/abi/record_isamax.inc"

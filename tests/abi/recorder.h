@@ -13,7 +13,15 @@
 
 #define RECORDER_EXPORT __attribute__((visibility("default")))
 
-enum { RECORDER_SLOTS = 16 };
+#if RECORDER_BYTES == 4
+typedef int32_t recorder_int;
+#elif RECORDER_BYTES == 8
+typedef int64_t recorder_int;
+#else
+#error "RECORDER_BYTES is 4 or 8"
+#endif
+
+enum { RECORDER_SLOTS = 24 };
 
 /* One call as it arrived. */
 struct recorder_call {
@@ -22,6 +30,7 @@ struct recorder_call {
     unsigned slots, values;
     uint64_t slot[RECORDER_SLOTS]; /* pointers, integers and hidden lengths, in argument order */
     uint64_t value[2];             /* bits of the floating-point arguments passed by value */
+    int64_t group_size;            /* gemm_batch: the first of the array */
 };
 
 RECORDER_EXPORT extern struct recorder_call recorder_last;

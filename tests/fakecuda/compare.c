@@ -156,6 +156,9 @@ int main(int argc, char **argv)
     run("pool", ask_pool);
     run("gemm arguments", ask_gemm_arguments);
     run("gemm numbers", ask_gemm_numbers);
+    run("level 3 flags", ask_level3_flags);
+    run("level 3 operands", ask_level3_operands);
+    run("level 3 numbers", ask_level3_numbers);
     run("TF32 override", ask_tf32_override);
     run("TF32 forbidden", ask_tf32_forbidden);
     run("broken context", ask_broken_context);

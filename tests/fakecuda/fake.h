@@ -2,8 +2,8 @@
  *
  * What the CUDA doubles share. One library each stands in for libcuda (entry.c, settings.c,
  * counts.c, objects.c, driver.c, memory.c, pool.c, stream.c, event.c, copy.c) and libcublas
- * (cublas.c, gemm.c); a further one needs its own sources and the fakecuda_ functions below, which
- * libcuda exports.
+ * (cublas.c, level3.c, level3_run.c); a further one needs its own sources and the fakecuda_
+ * functions below, which libcuda exports.
  *
  * Everything is under one lock: fakecuda_enter takes it, fakecuda_leave gives it back, and all
  * other functions here expect it to be held, if they do not say otherwise.

@@ -14,7 +14,7 @@ FAKECUDA_OPENBLAS ?= $(firstword \
 
 FAKECUDA_CUDA_OBJECTS := $(addprefix $(FAKECUDA_OBJ)/, entry.o settings.o counts.o objects.o \
 	driver.o memory.o pool.o stream.o event.o copy.o)
-FAKECUDA_CUBLAS_OBJECTS := $(addprefix $(FAKECUDA_OBJ)/, cublas.o gemm.o)
+FAKECUDA_CUBLAS_OBJECTS := $(addprefix $(FAKECUDA_OBJ)/, cublas.o level3.o level3_run.o)
 FAKECUDA_LIBRARIES := $(BUILD)/fakecuda/libcuda.so.1 $(BUILD)/fakecuda/libcublas.so.13 \
 	$(BUILD)/fakecuda12/libcuda.so.1 $(BUILD)/fakecuda12/libcublas.so.12
 
@@ -50,14 +50,14 @@ $(BUILD)/fakecuda/libcublas.so.13 $(BUILD)/fakecuda12/libcublas.so.12: $(FAKECUD
 
 # Asks a driver and a cuBLAS the same questions; compare.c says how to use it.
 $(BUILD)/fakecuda/compare: $(addprefix $(FAKECUDA_DIR), compare.c compare_driver.c \
-		compare_cublas.c compare.h client.h)
+		compare_cublas.c compare_level3.c compare.h client.h)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(FAKECUDA_CFLAGS) -o $@ $(filter %.c,$^) -ldl -lm
 
 # Its unit test. -rdynamic: the test has a dgemm_ of its own that must not be found.
 $(BUILD)/fakecuda/test_fakecuda: $(FAKECUDA_DIR)../unit/test_fakecuda.c \
-		$(wildcard $(FAKECUDA_DIR)cases_*.inc) $(FAKECUDA_DIR)check.h $(FAKECUDA_DIR)client.h \
+		$(wildcard $(FAKECUDA_DIR)*.inc) $(FAKECUDA_DIR)check.h $(FAKECUDA_DIR)client.h \
 		| $(FAKECUDA_LIBRARIES)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(FAKECUDA_CFLAGS) -fvisibility=default -rdynamic \

@@ -2,8 +2,10 @@
  *
  * libcuda: the bytes of the device. Each allocation is one shared memory object mapped twice: the
  * address handed out has no access rights, so that a host access faults; work of the device uses
- * the other view. New memory is full of NaN. After a free the object is gone and its address stays
- * reserved for a while, so that a stale pointer hits nothing instead of its successor.
+ * the other view. New memory is full of NaN. After a free the address stays reserved for a while,
+ * so that a stale pointer hits nothing instead of its successor. After that, the two views of a
+ * small block serve the next block of its size: making and removing them costs more than all the
+ * rest of a small call.
  *
  * The second view comes from mremap with an old size of 0, not from a memfd: growing a file, even
  * one in memory, is subject to RLIMIT_FSIZE and its signal.
@@ -15,7 +17,7 @@
 
 #include "fake.h"
 
-enum { QUARANTINE = 256, GRANULE = 512 };
+enum { QUARANTINE = 256, GRANULE = 512, SPARE = 64, SMALL = 1 << 20, KEPT = 32 << 20 };
 
 enum state { PENDING, LIVE, FREED };
 
@@ -30,8 +32,12 @@ struct block {
 };
 
 static struct block *blocks; /* that the device has not freed */
-static struct block *freed;  /* whose address is still reserved, latest first */
+static struct block *freed;  /* whose address is still reserved, oldest first */
+static struct block **freed_end = &freed;
 static unsigned freed_count;
+static struct block *spare; /* small ones whose views may be used again */
+static unsigned spare_count;
+static size_t kept; /* bytes of the views of freed and spare blocks */
 
 static bool contains(const struct block *block, CUdeviceptr address, size_t bytes)
 {
@@ -73,7 +79,7 @@ unsigned long memory_live(size_t *bytes)
     return count;
 }
 
-static bool map_views(struct block *block)
+static bool map_new_views(struct block *block)
 {
     int flags = MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE;
     void *view = mmap(NULL, block->mapped, PROT_READ | PROT_WRITE, flags, -1, 0);
@@ -86,9 +92,33 @@ static bool map_views(struct block *block)
     }
     madvise(view, block->mapped, MADV_DONTFORK);
     madvise(face, block->mapped, MADV_DONTFORK);
-    memset(view, FAKE_POISON, block->bytes);
     block->view = view;
     block->address = (CUdeviceptr)(uintptr_t)face;
+    return true;
+}
+
+static bool take_spare_views(struct block *block)
+{
+    for (struct block **at = &spare; *at; at = &(*at)->next) {
+        struct block *found = *at;
+        if (found->mapped != block->mapped)
+            continue;
+        block->view = found->view;
+        block->address = found->address;
+        *at = found->next;
+        free(found);
+        spare_count--;
+        kept -= block->mapped;
+        return true;
+    }
+    return false;
+}
+
+static bool map_views(struct block *block)
+{
+    if (!take_spare_views(block) && !map_new_views(block))
+        return false;
+    memset(block->view, FAKE_POISON, block->bytes);
     return true;
 }
 
@@ -116,26 +146,49 @@ static struct block *make_block(CUmemoryPool pool, size_t bytes)
     return block;
 }
 
-/* Takes the block out of the list of usable ones; the oldest of the freed loses its address. */
+static void unmap_view(struct block *block)
+{
+    madvise(block->view, block->mapped, MADV_REMOVE);
+    munmap(block->view, block->mapped);
+    block->view = NULL;
+}
+
+/* The oldest of the freed loses its address, or becomes spare. */
+static void end_quarantine(void)
+{
+    struct block *block = freed;
+    freed = block->next;
+    freed_count--;
+    if (block->view && spare_count < SPARE) {
+        block->next = spare;
+        spare = block;
+        spare_count++;
+        return;
+    }
+    if (block->view) {
+        kept -= block->mapped;
+        unmap_view(block);
+    }
+    munmap((void *)(uintptr_t)block->address, block->mapped);
+    free(block);
+}
+
+/* Takes the block out of the list of usable ones. */
 static void bury(struct block *block)
 {
     struct block **at = &blocks;
     while (*at != block)
         at = &(*at)->next;
     *at = block->next;
-    madvise(block->view, block->mapped, MADV_REMOVE);
-    munmap(block->view, block->mapped);
-    block->next = freed;
-    freed = block;
-    if (++freed_count <= QUARANTINE)
-        return;
-    at = &freed;
-    while ((*at)->next)
-        at = &(*at)->next;
-    munmap((void *)(uintptr_t)(*at)->address, (*at)->mapped);
-    free(*at);
-    *at = NULL;
-    freed_count--;
+    if (block->mapped > SMALL || block->mapped > KEPT - kept)
+        unmap_view(block);
+    else
+        kept += block->mapped;
+    block->next = NULL;
+    *freed_end = block;
+    freed_end = &block->next;
+    if (++freed_count > QUARANTINE)
+        end_quarantine();
 }
 
 /* Work that begins or ends the life of a block in stream order, whatever failed before it. */

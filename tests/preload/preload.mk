@@ -23,6 +23,45 @@ $(DRIVERS): $(DRIVER_SOURCES) $(wildcard tests/preload/gemm_*.h)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CPPFLAGS) $(PRELOAD_CFLAGS) -o $@ $(DRIVER_SOURCES) $(DRIVER) -ldl -lm
 
+# The other level-3 routines, and for those that Debian's libraries lack a library of our own. The
+# driver looks its names up, so that nothing but the option asks for the library.
+LEVEL3_SOURCES := $(addprefix tests/preload/,level3_driver.c level3_case.c level3_special.c \
+	level3_batch.c level3_expect.c level3_call.c gemm_data.c)
+LEVEL3_DRIVERS := $(addprefix $(PRELOAD_OUT)/,level3_driver level3_driver-netlib level3_driver64 \
+	level3_driver-own level3_driver-own64)
+LEVEL3_STANDARD := symm,hemm,syrk,herk,syr2k,her2k,trmm,trsm
+LEVEL3_OWN := gemmt,gemmtr,gemm_batch,gemm_batch_strided
+
+$(PRELOAD_OUT)/level3_driver: LEVEL3 = -DDRIVER_BLAS=\"libopenblas.so.0\" \
+	-DDRIVER_FAMILIES=\"gemm3m,$(LEVEL3_STANDARD)\" -l:libopenblas.so.0
+$(PRELOAD_OUT)/level3_driver-netlib: LEVEL3 = -DDRIVER_BLAS=\"libblas.so.3\" \
+	-DDRIVER_CBLAS_CALLS_F77 -DDRIVER_FAMILIES=\"$(LEVEL3_STANDARD)\" $(NETLIB)
+$(PRELOAD_OUT)/level3_driver64: LEVEL3 = -DDRIVER_BLAS=\"libopenblas64.so.0\" \
+	-DBLAS_INT=int64_t -DDRIVER_FAMILIES=\"gemm3m,$(LEVEL3_STANDARD)\" -l:libopenblas64.so.0
+$(PRELOAD_OUT)/level3_driver-own: LEVEL3 = -DDRIVER_BLAS=\"libown_level3.so\" \
+	-DDRIVER_FAMILIES=\"$(LEVEL3_OWN)\" -L$(PRELOAD_OUT) -lown_level3 '-Wl,-rpath,$$ORIGIN'
+$(PRELOAD_OUT)/level3_driver-own64: LEVEL3 = -DDRIVER_BLAS=\"libown_level364.so\" \
+	-DBLAS_INT=int64_t -DDRIVER_FAMILIES=\"$(LEVEL3_OWN)\" -L$(PRELOAD_OUT) \
+	-lown_level364 '-Wl,-rpath,$$ORIGIN'
+$(PRELOAD_OUT)/level3_driver-own: $(PRELOAD_OUT)/libown_level3.so
+$(PRELOAD_OUT)/level3_driver-own64: $(PRELOAD_OUT)/libown_level364.so
+
+$(LEVEL3_DRIVERS): $(LEVEL3_SOURCES) $(wildcard tests/preload/gemm_*.h tests/preload/level3_*.h)
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CPPFLAGS) $(PRELOAD_CFLAGS) -rdynamic -Wl,--no-as-needed -o $@ \
+	    $(LEVEL3_SOURCES) $(LEVEL3) -ldl -lm
+
+# Never instrumented: it stands for other people's.
+$(PRELOAD_OUT)/libown_level3.so: OWN_LEVEL3 =
+$(PRELOAD_OUT)/libown_level364.so: OWN_LEVEL3 = -DBLAS_INT=int64_t
+$(PRELOAD_OUT)/libown_level3.so $(PRELOAD_OUT)/libown_level364.so: tests/preload/own_level3.c \
+		tests/preload/own_level3.inc
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CPPFLAGS) $(PRELOAD_CFLAGS) -fno-sanitize=all -Wno-missing-prototypes -O2 \
+	    $(OWN_LEVEL3) -shared -Wl,-soname,$(@F) -o $@ $< -lm
+
 # Programs of one source, linked with OpenBLAS.
 SIMPLE := $(addprefix $(PRELOAD_OUT)/,fork exit threads many wrapped limited)
 $(SIMPLE): $(PRELOAD_OUT)/%: tests/preload/%.c tests/preload/product.h
@@ -124,5 +163,6 @@ $(PRELOAD_OUT)/linked: tests/preload/many.c $(BUILD)/libgpushim.so tests/preload
 	    -L$(BUILD) -lgpushim -Wl,-rpath,$(abspath $(BUILD)) -l:libopenblas.so.0 -lm
 
 .PHONY: preload-tests
-preload-tests: $(DRIVERS) $(SIMPLE) $(SIMPLE_NETLIB) $(GUARDS) $(ILLEGALS) $(PLUGINS) \
+preload-tests: $(DRIVERS) $(LEVEL3_DRIVERS) $(SIMPLE) $(SIMPLE_NETLIB) \
+	$(GUARDS) $(ILLEGALS) $(PLUGINS) \
 	$(addprefix $(PRELOAD_OUT)/,wrapped-own libwrap.so libwrap2.so exceptions nested host missing linked)

@@ -143,10 +143,9 @@ def test_starts_quickly(layout):
 def test_help(layout):
     text = layout.ok()
     assert text == layout.ok("--help") and "example:" in text
-    for verb in ("run", "report", "symbols", "env", "runs"):
+    for verb in ("run", "report", "doctor", "symbols", "env", "runs"):
         assert f"\n  {verb} " in text
         assert "example:" in layout.ok(verb, "--help")
-    assert "doctor" not in text
     assert layout.ok("--version") == "gpushim 0.1.0\n"
 
 

@@ -30,7 +30,7 @@
 #define EACH 100000
 #define SKIPPED 77
 
-static const char *const routines[] = {"dgemm", "sgemm", "a_name_much_too_long"};
+static const char *const routines[] = {"dgemm", "sgemm", "a_name_much_too_long_for_the_table"};
 static const char *const entries[] = {"dgemm_", "scipy_cblas_dgemm64_"};
 static char root[] = "/tmp/gs-audit-XXXXXX";
 
@@ -253,8 +253,8 @@ static int check_layout(void)
     CHECK(header->pid == (uint32_t)getpid() && header->flags == GS_FLAG_FORKED);
     CHECK(header->mode == 3 && strcmp(header->run_id, "layout") == 0);
     CHECK(strcmp(bytes + header->routine_offset, "dgemm") == 0);
-    CHECK(strcmp(bytes + header->routine_offset + 2 * 16, "a_name_much_too") == 0);
-    CHECK(strcmp(bytes + header->entry_offset + 32, "scipy_cblas_dgemm64_") == 0);
+    CHECK(strcmp(bytes + header->routine_offset + 2 * GS_FILE_ROUTINE_BYTES, "a_name_much_too_long_fo") == 0);
+    CHECK(strcmp(bytes + header->entry_offset + GS_FILE_ENTRY_BYTES, "scipy_cblas_dgemm64_") == 0);
     const struct gs_field_row *fields = (const void *)(bytes + header->field_table_offset);
     CHECK(strcmp(fields[header->field_count - 1].name, "commit") == 0);
     CHECK(fields[header->field_count - 1].offset == offsetof(struct gs_record, commit));

@@ -8,6 +8,7 @@
 
 #include "../fakecuda/cases_failures.inc"
 #include "../fakecuda/cases_gemm.inc"
+#include "../fakecuda/cases_level3.inc"
 #include "../fakecuda/cases_memory.inc"
 #include "../fakecuda/cases_process.inc"
 #include "../fakecuda/cases_streams.inc"
@@ -18,6 +19,7 @@ int main(void)
         cmocka_unit_test(test_every_entry_point_is_there),
         cmocka_unit_test(test_device_memory_faults_on_the_host),
         cmocka_unit_test(test_memory_is_poisoned),
+        cmocka_unit_test(test_freed_addresses_rest),
         cmocka_unit_test(test_bounds_are_checked),
         cmocka_unit_test(test_use_after_free_breaks_the_context),
         cmocka_unit_test(test_use_after_queued_free_is_found),
@@ -56,6 +58,11 @@ int main(void)
         cmocka_unit_test(test_tf32_can_be_forced),
         cmocka_unit_test(test_tf32_can_be_forbidden),
         cmocka_unit_test(test_cuda_12_names_load),
+        cmocka_unit_test(test_level3_is_right),
+        cmocka_unit_test(test_level3_fails),
+        cmocka_unit_test(test_level3_finds_bounds),
+        cmocka_unit_test(test_level3_checks_arguments),
+        cmocka_unit_test(test_level3_has_tf32),
     };
     return cmocka_run_group_tests_name("fakecuda", tests, NULL, NULL);
 }

@@ -8,8 +8,8 @@ from collections import namedtuple
 
 MAGIC = b"GPUSHIM1"
 SCHEMA = 1
-ROUTINE_BYTES = 16
-ENTRY_BYTES = 32
+ROUTINE_BYTES = 24
+ENTRY_BYTES = 48
 MODULE_BYTES = 256
 NO_ROW = 65535  # routine and reason of the counter row that takes what found no row of its own
 

@@ -12,6 +12,7 @@ from .names import maybe
 # status, and FAILURE_STATUS, that of a CliError.
 VERBS = {
     "run": "run a program with the library in front of its BLAS",
+    "doctor": "is the library active here, and will it be for this program",
     "report": "what ran where in a run, why, and what it cost",
     "symbols": "the routines and exported names that are intercepted",
     "env": "every setting, its value and where the value came from",
