@@ -30,7 +30,7 @@ static struct gs_call gemm(gs_dtype dtype, int64_t m, int64_t n, int64_t k)
     static char memory[3];
     const void *scalar = dtype == GS_F32 || dtype == GS_C32 ? (const void *)one_f : one;
     struct gs_call call;
-    gs_describe_gemm(&call, dtype, 'N', 'N', m, n, k, scalar, memory, m, memory + 1, k, scalar,
+    gs_describe_gemm(&call, GS_OP_GEMM, dtype, 'N', 'N', m, n, k, scalar, memory, m, memory + 1, k, scalar,
                      memory + 2, m);
     return call;
 }
@@ -96,9 +96,9 @@ static void test_beta_costs_a_copy(void **state)
     static const double zero = 0, one = 1;
     static char memory[3];
     struct gs_call without, with;
-    gs_describe_gemm(&without, GS_F64, 'N', 'N', 1000, 1000, 1000, &one, memory, 1000, memory,
+    gs_describe_gemm(&without, GS_OP_GEMM, GS_F64, 'N', 'N', 1000, 1000, 1000, &one, memory, 1000, memory,
                      1000, &zero, memory, 1000);
-    gs_describe_gemm(&with, GS_F64, 'N', 'N', 1000, 1000, 1000, &one, memory, 1000, memory, 1000,
+    gs_describe_gemm(&with, GS_OP_GEMM, GS_F64, 'N', 'N', 1000, 1000, 1000, &one, memory, 1000, memory, 1000,
                      &one, memory, 1000);
     struct gs_prediction p = gs_predict(&machine, &without), q = gs_predict(&machine, &with);
     assert_true(fabs(q.copy_in / p.copy_in - 1.5) < .01);

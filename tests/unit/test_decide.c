@@ -19,7 +19,7 @@ static struct gs_call call;
 static struct gs_question good_question(void)
 {
     double one = 1, zero = 0;
-    gs_describe_gemm(&call, GS_F64, 'N', 'N', 10, 10, 10, &one, array_a, 10, array_b, 10, &zero,
+    gs_describe_gemm(&call, GS_OP_GEMM, GS_F64, 'N', 'N', 10, 10, 10, &one, array_a, 10, array_b, 10, &zero,
                      array_c, 10);
     return (struct gs_question){
         .call = &call,
@@ -298,7 +298,7 @@ static bool aliased(const void *a, int64_t lda, const void *b, int64_t ldb, void
 {
     struct gs_call x;
     double one = 1;
-    gs_describe_gemm(&x, GS_F64, 'N', 'N', 3, 4, 5, &one, a, lda, b, ldb, &one, c, ldc);
+    gs_describe_gemm(&x, GS_OP_GEMM, GS_F64, 'N', 'N', 3, 4, 5, &one, a, lda, b, ldb, &one, c, ldc);
     assert_int_equal(x.objection, GS_NO_REASON);
     return gs_call_is_aliased(&x);
 }
@@ -333,10 +333,10 @@ static void test_aliasing_at_the_ends_of_memory(void **state)
     const int64_t huge = INT64_C(1) << 40;
     char *high = (char *)(uintptr_t)UINT64_C(0x7ffffffff000);
     /* huge * huge elements: only 128 bits hold the size in bytes. */
-    gs_describe_gemm(&x, GS_C64, 'N', 'N', huge, huge, huge, one, (void *)4096, huge, high, huge,
+    gs_describe_gemm(&x, GS_OP_GEMM, GS_C64, 'N', 'N', huge, huge, huge, one, (void *)4096, huge, high, huge,
                      one, high + 4096, huge);
     assert_true(gs_call_is_aliased(&x));
-    gs_describe_gemm(&x, GS_C64, 'N', 'N', 1, 1, 1, one, high, huge, high + 16, huge, one,
+    gs_describe_gemm(&x, GS_OP_GEMM, GS_C64, 'N', 'N', 1, 1, 1, one, high, huge, high + 16, huge, one,
                      high + 32, huge);
     assert_false(gs_call_is_aliased(&x));
 }

@@ -22,7 +22,7 @@ static gs_reason objection(char transa, char transb, int64_t m, int64_t n, int64
                            int64_t ldb, int64_t ldc)
 {
     struct gs_call call;
-    gs_describe_gemm(&call, GS_F64, transa, transb, m, n, k, &one, a, lda, b, ldb, &half, c, ldc);
+    gs_describe_gemm(&call, GS_OP_GEMM, GS_F64, transa, transb, m, n, k, &one, a, lda, b, ldb, &half, c, ldc);
     return (gs_reason)call.objection;
 }
 
@@ -102,7 +102,7 @@ static void test_alpha_zero(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct gs_call call;
-        gs_describe_gemm(&call, rows[i].dtype, 'N', 'N', 1, 1, 1, rows[i].alpha, a, 1, b, 1,
+        gs_describe_gemm(&call, GS_OP_GEMM, rows[i].dtype, 'N', 'N', 1, 1, 1, rows[i].alpha, a, 1, b, 1,
                          complex_zero, c, 1);
         assert_int_equal(call.objection, rows[i].reason);
     }
@@ -112,7 +112,7 @@ static void test_operands(void **state)
 {
     (void)state;
     struct gs_call call;
-    gs_describe_gemm(&call, GS_F64, 't', 'N', 7, 5, 3, &one, a, 11, b, 12, &half, c, 13);
+    gs_describe_gemm(&call, GS_OP_GEMM, GS_F64, 't', 'N', 7, 5, 3, &one, a, 11, b, 12, &half, c, 13);
     assert_int_equal(call.operation, GS_OP_GEMM);
     assert_true(call.transa == 'T' && call.transb == 'N');
     assert_true(call.m == 7 && call.n == 5 && call.k == 3 && call.work == 105);
@@ -133,13 +133,13 @@ static void test_beta_makes_the_role_of_c(void **state)
     (void)state;
     static const double complex_beta[2] = {0, 1}, nan_beta = NAN, minus_zero = -0.0;
     struct gs_call call;
-    gs_describe_gemm(&call, GS_F64, 'N', 'N', 1, 1, 1, &one, a, 1, b, 1, &zero, c, 1);
+    gs_describe_gemm(&call, GS_OP_GEMM, GS_F64, 'N', 'N', 1, 1, 1, &one, a, 1, b, 1, &zero, c, 1);
     assert_int_equal(call.operand[2].role, GS_OUT);
-    gs_describe_gemm(&call, GS_F64, 'N', 'N', 1, 1, 1, &one, a, 1, b, 1, &minus_zero, c, 1);
+    gs_describe_gemm(&call, GS_OP_GEMM, GS_F64, 'N', 'N', 1, 1, 1, &one, a, 1, b, 1, &minus_zero, c, 1);
     assert_int_equal(call.operand[2].role, GS_OUT);
-    gs_describe_gemm(&call, GS_F64, 'N', 'N', 1, 1, 1, &one, a, 1, b, 1, &nan_beta, c, 1);
+    gs_describe_gemm(&call, GS_OP_GEMM, GS_F64, 'N', 'N', 1, 1, 1, &one, a, 1, b, 1, &nan_beta, c, 1);
     assert_int_equal(call.operand[2].role, GS_INOUT);
-    gs_describe_gemm(&call, GS_C64, 'N', 'N', 1, 1, 1, complex_beta, a, 1, b, 1, complex_beta, c,
+    gs_describe_gemm(&call, GS_OP_GEMM, GS_C64, 'N', 'N', 1, 1, 1, complex_beta, a, 1, b, 1, complex_beta, c,
                      1);
     assert_int_equal(call.operand[2].role, GS_INOUT);
 }
@@ -156,7 +156,7 @@ static void test_scalars_are_copied_bit_for_bit(void **state)
         unsigned char expected[16] = {0};
         memset(&call, 0xaa, sizeof call);
         memcpy(expected, scalar, gs_element_bytes((gs_dtype)dtype));
-        gs_describe_gemm(&call, (gs_dtype)dtype, 'N', 'N', 1, 1, 1, scalar, a, 1, b, 1, scalar, c,
+        gs_describe_gemm(&call, GS_OP_GEMM, (gs_dtype)dtype, 'N', 'N', 1, 1, 1, scalar, a, 1, b, 1, scalar, c,
                          1);
         assert_memory_equal(&call.alpha, expected, 16);
         assert_memory_equal(&call.beta, expected, 16);
@@ -169,7 +169,7 @@ static void test_sizes_that_overflow(void **state)
     static const double scalar[2] = {1, 0};
     struct gs_call call;
     const int64_t big = INT64_C(1) << 40;
-    gs_describe_gemm(&call, GS_C64, 'N', 'N', big, big, big, scalar, a, big, b, big, scalar, c, big);
+    gs_describe_gemm(&call, GS_OP_GEMM, GS_C64, 'N', 'N', big, big, big, scalar, a, big, b, big, scalar, c, big);
     assert_int_equal(call.objection, GS_NO_REASON);
     assert_true(call.work == 0x1p120);
     assert_true(gs_operand_bytes(&call, 0) == 0x1p84);

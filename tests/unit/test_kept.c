@@ -39,7 +39,7 @@ static void check_round(gs_dtype dtype, int64_t rows, int64_t cols, int64_t ld)
     size_t size = gs_element_bytes(dtype), whole = (size_t)(ld * cols) * size;
     unsigned char *host = malloc(whole + 64), *before = malloc(whole + 64),
                   *spoilt = malloc(whole + 64);
-    struct gs_operand x = {host, rows, cols, ld, GS_INOUT};
+    struct gs_operand x = {host, rows, cols, ld, GS_INOUT, GS_FULL, false};
     struct gs_kept kept;
     fill(host, whole + 64, 3);
     memcpy(before, host, whole + 64);
@@ -82,7 +82,7 @@ static void test_end_of_a_page(void **state)
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_int_equal(mprotect(map + 2 * page, page, PROT_NONE), 0);
     size_t elements = 4 * 10 + 3; /* five columns of 3 with ld 10 */
-    struct gs_operand x = {map + 2 * page - elements * 8, 3, 5, 10, GS_INOUT};
+    struct gs_operand x = {map + 2 * page - elements * 8, 3, 5, 10, GS_INOUT, GS_FULL, false};
     struct gs_kept kept;
     assert_true(gs_kept_take(&kept, GS_F64, &x));
     gs_kept_fill(&kept, GS_F64, &x);
@@ -95,7 +95,7 @@ static void test_an_unfilled_copy_restores_nothing(void **state)
 {
     (void)state;
     double values[4] = {1, 2, 3, 4}, before[4] = {1, 2, 3, 4};
-    struct gs_operand x = {values, 2, 2, 2, GS_INOUT};
+    struct gs_operand x = {values, 2, 2, 2, GS_INOUT, GS_FULL, false};
     struct gs_kept kept;
     assert_true(gs_kept_take(&kept, GS_F64, &x));
     memset(kept.bytes, 0x55, sizeof values);
@@ -109,7 +109,7 @@ static void test_buffers_are_used_again(void **state)
 {
     (void)state;
     double *large = (double *)1; /* never touched: take and give look at sizes alone */
-    struct gs_operand x = {large, 1000, 1000, 1000, GS_INOUT};
+    struct gs_operand x = {large, 1000, 1000, 1000, GS_INOUT, GS_FULL, false};
     struct gs_kept kept;
     assert_true(gs_kept_take(&kept, GS_F64, &x));
     void *first = kept.bytes;
@@ -132,7 +132,7 @@ static void test_the_pool_is_bounded(void **state)
     for (int round = 0; round < 3; round++) {
         struct gs_kept kept[40];
         for (int i = 0; i < 40; i++) {
-            struct gs_operand x = {NULL, 1000 * (i + 1), 1000, 1000 * (i + 1), GS_INOUT};
+            struct gs_operand x = {NULL, 1000 * (i + 1), 1000, 1000 * (i + 1), GS_INOUT, GS_FULL, false};
             assert_true(gs_kept_take(&kept[i], GS_F64, &x));
         }
         for (int i = 0; i < 40; i++)
@@ -144,7 +144,7 @@ static void test_the_pool_is_bounded(void **state)
 static void test_one_larger_than_the_pool(void **state)
 {
     (void)state;
-    struct gs_operand x = {NULL, 1 << 16, 1 << 12, 1 << 16, GS_INOUT}; /* 2 GiB, untouched */
+    struct gs_operand x = {NULL, 1 << 16, 1 << 12, 1 << 16, GS_INOUT, GS_FULL, false}; /* 2 GiB, untouched */
     struct gs_kept kept;
     size_t before = mapped_bytes();
     assert_true(gs_kept_take(&kept, GS_F64, &x));
@@ -156,12 +156,12 @@ static void test_too_large_is_refused(void **state)
 {
     (void)state;
     const int64_t huge = INT64_C(1) << 40;
-    struct gs_operand x = {NULL, huge, huge, huge, GS_INOUT};
+    struct gs_operand x = {NULL, huge, huge, huge, GS_INOUT, GS_FULL, false};
     struct gs_kept kept;
     assert_false(gs_kept_take(&kept, GS_C64, &x)); /* 2^84 bytes */
     assert_null(kept.bytes);
     gs_kept_give(&kept);
-    x = (struct gs_operand){NULL, INT64_C(1) << 42, 1, INT64_C(1) << 42, GS_INOUT};
+    x = (struct gs_operand){NULL, INT64_C(1) << 42, 1, INT64_C(1) << 42, GS_INOUT, GS_FULL, false};
     assert_false(gs_kept_take(&kept, GS_F64, &x)); /* 2^45 bytes: mmap says no */
     gs_kept_give(&kept);
 }
@@ -171,7 +171,7 @@ static void *take_and_give(void *failed)
     for (int i = 0; i < 300; i++) {
         double values[64 * 3], before[64 * 3];
         int64_t rows = 1 + i % 60;
-        struct gs_operand x = {values, rows, 3, 64, GS_INOUT};
+        struct gs_operand x = {values, rows, 3, 64, GS_INOUT, GS_FULL, false};
         struct gs_kept kept;
         for (int j = 0; j < 64 * 3; j++)
             values[j] = before[j] = i + j;
