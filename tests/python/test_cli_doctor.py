@@ -363,7 +363,8 @@ def test_the_loader_is_mirrored():
     def strings(text, name):
         body = re.search(name + r"\[\] = \{(.*?)\}", text, re.DOTALL)[1]
         return re.findall(r'"([^"]*)"', body)
-    assert strings(loader, "cublas_names") == doctor_device.LIBRARIES[0]["names"]
+    versions = re.search(r"cublas_versions\[\] = (.*?);", loader, re.DOTALL)[1]
+    assert re.findall(r'"([^"]*)"', versions) == doctor_device.LIBRARIES[0]["names"]
     assert strings(loader, "wheel_folders") == doctor_device.WHEEL_FOLDERS
     assert strings(context, "local_rank_names") == list(doctor_device.LOCAL_RANKS)
     numbers = dict(re.findall(r"GS_CONSTANT\(CUresult, (\w+), (\d+)\)",

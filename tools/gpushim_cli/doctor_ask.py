@@ -31,15 +31,24 @@ def ending(status, errors):
     return line or f"ended with status {status}"
 
 
+def filled(file, text):
+    """Returns a temporary file that reads as text."""
+    file.write(text)
+    file.seek(0)
+    return file
+
+
 def run_child(command, text, environment):
     """Runs a command with text on stdin; returns (exit status, stderr), or (None, why not)."""
     try:
-        with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                              encoding="utf-8", errors="replace",
-                              start_new_session=True) as child:
+        # A file, not a pipe: a child that ends without reading would end us by SIGPIPE.
+        with tempfile.TemporaryFile("w+", encoding="utf-8") as stdin, \
+                subprocess.Popen(command, env=environment, stdin=filled(stdin, text),
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                 encoding="utf-8", errors="replace",
+                                 start_new_session=True) as child:
             try:
-                errors = child.communicate(text, TIMEOUT_S)[1]
+                errors = child.communicate(timeout=TIMEOUT_S)[1]
                 return child.returncode, errors
             except subprocess.TimeoutExpired:
                 os.killpg(child.pid, signal.SIGKILL)
