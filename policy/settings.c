@@ -22,6 +22,7 @@ static const char *const fallback_words[] = {
     [GS_FALLBACK_RECORD] = "record", [GS_FALLBACK_WARN] = "warn",
     [GS_FALLBACK_ABORT] = "abort", NULL,
 };
+static const char *const device_places[] = {"auto", "none", NULL};
 /* Odd places are true. */
 static const char *const flag_words[] = {"0", "1", "no", "yes", "off", "on", "false", "true", NULL};
 
@@ -71,6 +72,18 @@ static bool parse_text(const char *value, void *field)
     size_t length = strlen(value);
     if (length == 0 || length >= sizeof(gs_kind_text)) return false;
     memcpy(field, value, length + 1);
+    return true;
+}
+
+/* A word, or a number as CUDA counts; a negative one is no device, as in CUDA_VISIBLE_DEVICES. */
+static bool parse_device(const char *value, void *field)
+{
+    int index = word_index(device_places, value);
+    const char *digits = *value == '-' ? value + 1 : value;
+    size_t length = strspn(digits, "0123456789");
+    if (index >= 0) value = device_places[index];
+    else if (length == 0 || length > 6 || digits[length] != '\0') return false;
+    memcpy(field, value, strlen(value) + 1);
     return true;
 }
 
@@ -188,6 +201,7 @@ static bool parse_fallback(const char *value, void *field)
 }
 
 #define text_words NULL
+#define device_words NULL
 #define count_words NULL
 #define ratio_words NULL
 #define duration_words NULL
@@ -200,6 +214,7 @@ static bool parse_fallback(const char *value, void *field)
 #define GS_EXPECTS_flag ""
 #define GS_EXPECTS_fallback ""
 #define GS_EXPECTS_text "a text of at most 1023 characters"
+#define GS_EXPECTS_device "auto, none, or the index of a visible device"
 #define GS_EXPECTS_count "a whole number, 0 or more"
 #define GS_EXPECTS_ratio "a number above 0, such as 1.2"
 #define GS_EXPECTS_duration "a time with its unit, such as 20us, 30ms or 2s"

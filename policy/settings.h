@@ -37,6 +37,7 @@ typedef uint64_t gs_kind_size;   /* bytes */
 typedef struct gs_share gs_kind_share;
 typedef struct gs_fallback_rule gs_kind_fallback;
 typedef char gs_kind_text[1024];
+typedef char gs_kind_device[16];
 
 struct gs_settings {
 #define GS_SETTING(NAME, field, kind, text, meaning) gs_kind_##kind field;

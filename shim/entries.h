@@ -40,5 +40,5 @@ struct gs_entry_row {
 extern const struct gs_spelling_row gs_spellings[GS_SPELLING_COUNT];
 extern const struct gs_entry_row gs_entries[GS_ENTRY_COUNT];
 
-/* "dgemm"; "" for a dtype in which the operation does not exist. */
+/* "dgemm"; NULL for a dtype in which the operation does not exist. */
 extern const char *const gs_routine_names[GS_ROUTINE_COUNT];

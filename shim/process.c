@@ -186,6 +186,7 @@ static void read_settings(void)
     gs_settings_read(settings, environ, secure, keep_remark, NULL);
     for (unsigned routine = 0; routine < GS_ROUTINE_COUNT; routine++)
         gs_process.routine_selected[routine] =
+            gs_routine_names[routine] != NULL && /* there is no shemm */
             gs_routine_selected(settings->routines, gs_routine_names[routine]);
     *options = (struct gs_device_options){
         .cuda_path = settings->cuda_path,

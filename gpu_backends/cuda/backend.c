@@ -42,10 +42,10 @@ static gs_reason objection(const struct gs_call *call)
 
 static double memory_needed(const struct gs_call *call)
 {
-    double bytes = 0;
+    double elements = 0; /* a triangle takes the place of the whole matrix there */
     for (int i = 0; i < call->operand_count; i++)
-        bytes += gs_operand_bytes(call, i);
-    return bytes;
+        elements += (double)call->operand[i].rows * (double)call->operand[i].cols;
+    return elements * (double)gs_element_bytes(call->dtype);
 }
 
 const struct gs_backend gs_cuda_backend = {

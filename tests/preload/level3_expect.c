@@ -199,7 +199,7 @@ static bool is_near(exact got, exact wanted, long double bound)
 static const char *say(const struct level3 *l, int64_t i, int64_t j, exact got, exact wanted,
                        long double bound)
 {
-    static char text[240];
+    static _Thread_local char text[240];
     snprintf(text, sizeof text, "C(%lld,%lld) %s %.12Lg%+.12Lgi, not %.12Lg%+.12Lgi +- %Lg",
              (long long)i, (long long)j, l->family == TRSM ? "gives" : "is", creall(got),
              cimagl(got), creall(wanted), cimagl(wanted), bound);

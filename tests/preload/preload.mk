@@ -25,7 +25,7 @@ $(DRIVERS): $(DRIVER_SOURCES) $(wildcard tests/preload/gemm_*.h)
 
 # The other level-3 routines, and for those that Debian's libraries lack a library of our own. The
 # driver looks its names up, so that nothing but the option asks for the library.
-LEVEL3_SOURCES := $(addprefix tests/preload/,level3_driver.c level3_case.c level3_special.c \
+LEVEL3_SOURCES := $(addprefix tests/preload/,level3_driver.c level3_sweep.c level3_case.c level3_special.c \
 	level3_batch.c level3_expect.c level3_call.c gemm_data.c)
 LEVEL3_DRIVERS := $(addprefix $(PRELOAD_OUT)/,level3_driver level3_driver-netlib level3_driver64 \
 	level3_driver-own level3_driver-own64)
@@ -51,6 +51,14 @@ $(LEVEL3_DRIVERS): $(LEVEL3_SOURCES) $(wildcard tests/preload/gemm_*.h tests/pre
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CPPFLAGS) $(PRELOAD_CFLAGS) -rdynamic -Wl,--no-as-needed -o $@ \
 	    $(LEVEL3_SOURCES) $(LEVEL3) -ldl -lm
+
+$(PRELOAD_OUT)/level3_threads: $(addprefix tests/preload/,level3_threads.c level3_sweep.c \
+		level3_case.c level3_expect.c level3_call.c gemm_data.c) \
+		$(wildcard tests/preload/gemm_*.h tests/preload/level3_*.h) tests/preload/product.h
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CPPFLAGS) $(PRELOAD_CFLAGS) -DDRIVER_BLAS=\"libopenblas.so.0\" -o $@ \
+	    $(filter %.c,$^) -l:libopenblas.so.0 -ldl -lm
 
 # Never instrumented: it stands for other people's.
 $(PRELOAD_OUT)/libown_level3.so: OWN_LEVEL3 =
@@ -163,6 +171,6 @@ $(PRELOAD_OUT)/linked: tests/preload/many.c $(BUILD)/libgpushim.so tests/preload
 	    -L$(BUILD) -lgpushim -Wl,-rpath,$(abspath $(BUILD)) -l:libopenblas.so.0 -lm
 
 .PHONY: preload-tests
-preload-tests: $(DRIVERS) $(LEVEL3_DRIVERS) $(SIMPLE) $(SIMPLE_NETLIB) \
-	$(GUARDS) $(ILLEGALS) $(PLUGINS) \
+preload-tests: $(DRIVERS) $(LEVEL3_DRIVERS) $(PRELOAD_OUT)/level3_threads $(SIMPLE) \
+	$(SIMPLE_NETLIB) $(GUARDS) $(ILLEGALS) $(PLUGINS) \
 	$(addprefix $(PRELOAD_OUT)/,wrapped-own libwrap.so libwrap2.so exceptions nested host missing linked)

@@ -24,6 +24,7 @@ FORMS = {
     "size": (SIZE, "a size, such as 512M or 2G"),
     "share": (rf"(?:100(?:\.0*)?|\d{{1,2}}(?:\.\d*)?|\.\d+)%|{SIZE}",
               "a share or a size, such as 80% or 2G"),
+    "device": (r"auto|none|-?\d{1,6}", "auto, none, or the index of a visible device"),
 }
 FLAG_WORDS = ["0", "1", "no", "yes", "off", "on", "false", "true"]
 WORD_KINDS = ("mode", "precision", "audit", "verbose")
@@ -48,7 +49,8 @@ def is_valid(row, value):
         return value.lower() in words(row)
     if row["kind"] in FORMS:
         form = FORMS[row["kind"]][0]
-        return re.fullmatch(form, value, re.IGNORECASE | re.ASCII) is not None and in_range(value)
+        fits = re.fullmatch(form, value, re.IGNORECASE | re.ASCII) is not None
+        return fits and (row["kind"] == "device" or in_range(value))
     return 0 < len(os.fsencode(value)) <= TEXT_BYTES_MAX
 
 
