@@ -48,6 +48,8 @@ def test_generations():
     assert result.reasons() == {"R002": 3, "L806": 2}, result
 
 
+@pytest.mark.skipif(sanitizer() == "tsan",
+                    reason="TSan takes the parent's threads for the child's own")
 @pytest.mark.parametrize("how", ["starting", "starting _Fork"])
 def test_while_the_device_is_starting(how):
     """The child does not wait for a start-up that goes on elsewhere."""

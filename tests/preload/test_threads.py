@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many threads at once: each result right, each call counted."""
+import signal
+
 import pytest
 from support import LONG, check_good, program, run_preloaded
 
@@ -12,6 +14,13 @@ def threads(what, **options):
 def test_threads_that_come_and_go():
     """The counts of 1000 short threads are exact."""
     result = threads("come and go", mode="auto", fakecuda=False)
+    assert result.reasons() == {"L801": 1, "S101": 17000}, result
+
+
+def test_threads_that_have_gone_before_a_kill():
+    """What ended threads have counted is in the file."""
+    result = run_preloaded([program("threads"), "killed"], mode="auto", fakecuda=False)
+    assert result.status == -signal.SIGKILL and result.stderr == "", result
     assert result.reasons() == {"L801": 1, "S101": 17000}, result
 
 

@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -178,6 +179,7 @@ int main(int argc, char **argv)
 {
     const char *what = argc == 2 ? argv[1] : "";
     int wrong = strcmp(what, "come and go") == 0 ? come_and_go()
+                : strcmp(what, "killed") == 0    ? come_and_go() || raise(SIGKILL)
                 : strcmp(what, "products") == 0  ? run_threads(THREADS, many_products)
                 : strcmp(what, "crowd") == 0     ? run_threads(40, many_products)
                 : strcmp(what, "first") == 0     ? first_use(THREADS)

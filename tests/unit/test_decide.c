@@ -319,6 +319,8 @@ static void test_aliasing_by_range(void **state)
     assert_true(aliased(m, 10, m + 100, 5, m + 3, 10));      /* in the gaps of A: by range */
     assert_false(aliased(m, 10, m + 100, 5, m + 43, 10));    /* behind A's last column */
     assert_true(aliased(m, 10, m + 100, 5, m + 42, 10));
+    assert_false(aliased(m + 33, 3, m + 100, 5, m, 10));     /* behind C's last column */
+    assert_true(aliased(m + 32, 3, m + 100, 5, m, 10));
     assert_false(aliased(m, 3, m, 5, m + 200, 3));           /* inputs may share */
     assert_false(aliased(m, 3, m + 2, 5, m + 200, 3));
     assert_true(aliased(m, 3, m + 100, 5, (char *)m + 1, 3)); /* and by bytes, not elements */
