@@ -101,11 +101,10 @@ demo:
 	@echo "== tools/gpushim report"
 	@.venv/bin/python tools/gpushim report
 
-# Linked with OpenBLAS's plain names, as NVBLAS needs them.
-$(BUILD)/bench/level3_worker: bench/level3_worker.c
+$(BUILD)/bench/%: bench/%.c
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	$(Q)$(CC) -std=gnu11 -O2 -Wall -Wextra -pthread -o $@ $< -l:libopenblas.so.0
+	$(Q)$(CC) -std=gnu11 -O2 -Wall -Wextra -pthread -o $@ $< -ldl
 
 .PHONY: bench-programs
 bench-programs: $(BUILD)/bench/level3_worker

@@ -4,8 +4,9 @@
 
     bench/level3.py [--out DIR] [--sizes 512,1024] [--types d,s,z] [--budget SECONDS] [--carry DIR]
 
-The engines are processes of bench/level3_worker.c, which calls the plain Fortran names of one
-OpenBLAS; they take turns by routine, size and repetition. Times are the caller's wall times, copies
+The engines are processes of bench/level3_worker.c; they take turns by routine, size and repetition.
+CPU library of all but NVBLAS is the OpenBLAS of SciPy's wheel, under its own names; NVBLAS knows
+plain names alone and gets Debian's. Times are the caller's wall times, copies
 included, medians of the repetitions; operands are random, results lie in fresh memory. The first
 rows let 1, 4 and 16 threads call dgemm n = 2048 at once, each on data of its own; their time is the
 slowest thread's. Prints a table and writes level3.json.
@@ -18,6 +19,7 @@ nvblas       libnvblas.so with NVBLAS_AUTOPIN_MEM_ENABLED
 """
 import argparse
 import datetime
+import glob
 import json
 import os
 import platform
@@ -32,6 +34,7 @@ BUILD = os.path.join(ROOT, "build")
 FAMILIES = ("gemm", "symm", "hemm", "syrk", "herk", "syr2k", "her2k", "trmm", "trsm")
 ONLY_COMPLEX = ("hemm", "herk", "her2k")
 ENGINES = ("cpu", "shim-auto", "shim-force", "nvblas")
+QUIET_SECONDS = 0.15  # OpenBLAS threads spin for up to 0.1 s after their last call
 NVBLAS = "/usr/local/cuda/lib64/libnvblas.so"
 
 
@@ -46,6 +49,7 @@ class Engine:
 
     def time(self, routine, n, threads=1):
         """Seconds of one repetition, in a list; [] when the worker has ended."""
+        time.sleep(QUIET_SECONDS)
         try:
             self.process.stdin.write(f"{routine} {n} {threads} 1\n")
             self.process.stdin.flush()
@@ -62,16 +66,28 @@ class Engine:
         return self.process.wait(60)
 
 
+def scipy_library():
+    """Path of the OpenBLAS in SciPy's wheel (32-bit integers, names scipy_dgemm_)."""
+    import scipy
+    found = glob.glob(os.path.join(os.path.dirname(os.path.dirname(scipy.__file__)), "scipy.libs",
+                                   "libscipy_openblas-*.so"))
+    if not found:
+        sys.exit("bench/level3.py: needs the SciPy of a wheel, which brings its OpenBLAS")
+    return found[0]
+
+
 def engines(options, folder):
     """The engines that can run here, and why the others cannot."""
     base = {k: v for k, v in os.environ.items()
             if not k.startswith(("GPUSHIM_", "OPENBLAS_", "NVBLAS_")) and k != "LD_PRELOAD"}
     base["LD_LIBRARY_PATH"] = os.pathsep.join(
         filter(None, [options.carry, base.get("LD_LIBRARY_PATH", "")]))
-    shim = dict(base, LD_PRELOAD=os.path.join(BUILD, "libgpushim.so"), GPUSHIM_RUN_ID="run")
+    library = scipy_library()
+    shim = dict(base, LD_PRELOAD=f"{os.path.join(BUILD, 'libgpushim.so')} {library}",
+                GPUSHIM_RUN_ID="run")
     if options.cuda_path:
         shim["GPUSHIM_CUDA_PATH"] = os.path.abspath(options.cuda_path)
-    made = {"cpu": Engine("cpu", base)}
+    made = {"cpu": Engine("cpu", dict(base, LD_PRELOAD=library))}
     for mode in ("auto", "force"):
         made[f"shim-{mode}"] = Engine(f"shim-{mode}", dict(
             shim, GPUSHIM_MODE=mode, GPUSHIM_AUDIT_DIR=os.path.join(folder, mode)))
@@ -82,7 +98,7 @@ def engines(options, folder):
     with open(configuration, "w", encoding="utf-8") as file:
         file.write(f"NVBLAS_CPU_BLAS_LIB {blas}\nNVBLAS_GPU_LIST 0\nNVBLAS_AUTOPIN_MEM_ENABLED\n"
                    f"NVBLAS_LOGFILE {folder}/nvblas.log\n")
-    made["nvblas"] = Engine("nvblas", dict(base, LD_PRELOAD=NVBLAS,
+    made["nvblas"] = Engine("nvblas", dict(base, LD_PRELOAD=f"{NVBLAS} {blas}",
                                            NVBLAS_CONFIG_FILE=configuration))
     return made, []
 
@@ -145,7 +161,8 @@ def machine():
         model = next((line.split(":")[1].strip() for line in file if "model name" in line), "")
     return {"device": device or "no NVIDIA device", "cpu": model,
             "cores": len(os.sched_getaffinity(0)), "kernel": platform.release(),
-            "cpu_library": "OpenBLAS 0.3.21 (Debian 12), one thread a core",
+            "cpu_library": os.path.basename(scipy_library()) + ", one thread a core; NVBLAS: OpenBLAS "
+                           "0.3.21 (Debian 12)",
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "command": " ".join(sys.argv)}
 

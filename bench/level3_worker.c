@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One engine of bench/level3.py: calls the plain Fortran names of whatever BLAS it is linked with,
- * through whatever is preloaded. Reads lines `routine n threads reps` ("dsymm 2048 1 3") and
+ * One engine of bench/level3.py: calls the Fortran names of whatever BLAS is in the process:
+ * those of SciPy's wheels (scipy_dgemm_) if that library was preloaded, else the plain ones. Reads lines `routine n threads reps` ("dsymm 2048 1 3") and
  * answers with the seconds of each repetition on one line. With several threads each makes the
  * same call on data of its own, and the time is that of the slowest.
  */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,22 +17,6 @@
 enum { MOST_THREADS = 64 };
 
 typedef void (*function)(void);
-#define ROUTINES(X) X(gemm) X(symm) X(syrk) X(syr2k) X(trmm) X(trsm)
-#define COMPLEX_ROUTINES(X) X(hemm) X(herk) X(her2k)
-#define DECLARE(op) void s##op##_(void); void d##op##_(void); void z##op##_(void);
-#define DECLARE_COMPLEX(op) void z##op##_(void);
-ROUTINES(DECLARE)
-COMPLEX_ROUTINES(DECLARE_COMPLEX)
-
-static const struct {
-    const char *name;
-    function call;
-} table[] = {
-#define ROWS(op) {"s" #op, s##op##_}, {"d" #op, d##op##_}, {"z" #op, z##op##_},
-#define COMPLEX_ROWS(op) {"z" #op, z##op##_},
-    ROUTINES(ROWS) COMPLEX_ROUTINES(COMPLEX_ROWS)
-};
-
 /* The argument lists, in Fortran's form. */
 typedef const char *flag;
 typedef const int *size;
@@ -145,18 +131,19 @@ static double repeat(struct job *jobs, int threads)
     return slowest;
 }
 
-static function find(const char *name)
+/* By name, in the scope of the process: what is preloaded comes first. */
+static function find(const char *routine)
 {
-    for (unsigned i = 0; i < sizeof table / sizeof table[0]; i++)
-        if (strcmp(table[i].name, name) == 0)
-            return table[i].call;
-    return NULL;
+    char name[32];
+    const char *form = dlsym(RTLD_DEFAULT, "scipy_dgemm_") != NULL ? "scipy_%s_" : "%s_";
+    snprintf(name, sizeof name, form, routine);
+    return (function)dlsym(RTLD_DEFAULT, name);
 }
 
 static void answer(const char *name, int n, int threads, int reps)
 {
     static struct job jobs[MOST_THREADS];
-    function call = find(name);
+    function call = find(name); /* NULL: an empty answer */
     size_t count = (size_t)n * (size_t)n, bytes = count * element(name[0]);
     for (int t = 0; call != NULL && t < threads; t++) {
         jobs[t] = (struct job){.call = call, .type = name[0], .op = name + 1, .n = n,

@@ -25,6 +25,7 @@ typedef _Atomic double correction;
 struct side {
     correction cell[GS_OP_COUNT][GS_DTYPE_COUNT][WORK_CLASSES][SHAPE_CLASSES];
     correction dtype[GS_DTYPE_COUNT];
+    _Atomic uint8_t samples[GS_OP_COUNT][GS_DTYPE_COUNT][WORK_CLASSES][SHAPE_CLASSES];
 };
 
 static struct side cpu_side, compute_side;
@@ -176,13 +177,26 @@ static double copy_out_estimate(const struct gs_machine *machine, const struct g
                          machine->d2h_first_byte, machine->d2h_bandwidth);
 }
 
+/* A few timed calls are needed to believe that the CPU is slower than its estimate at this size:
+ * the first ones wake threads and touch pages, and once the device has taken over there are no
+ * more. */
+static double corrected_cpu(const struct gs_call *call, double estimate)
+{
+    const uint8_t enough = 3;
+    uint8_t samples = atomic_load_explicit(
+        &cpu_side.samples[call->operation][call->dtype][log2_class(call->work)][shape_class(call)],
+        memory_order_relaxed);
+    double time = corrected(&cpu_side, call, estimate);
+    return samples < enough && time > estimate ? estimate : time;
+}
+
 struct gs_prediction gs_predict(const struct gs_machine *machine, const struct gs_call *call)
 {
     struct gs_prediction p;
     double in = gs_call_bytes(call, GS_IN), out = gs_call_bytes(call, GS_OUT);
     gs_dtype single = gs_is_complex(call->dtype) ? GS_C32 : GS_F32;
     double flops = machine->device_flops[call->dtype];
-    p.cpu = corrected(&cpu_side, call, cpu_estimate(machine, call));
+    p.cpu = corrected_cpu(call, cpu_estimate(machine, call));
     p.fixed = machine->launch;
     p.copy_in = corrected_copy(copy_in_side, in, copy_in_estimate(machine, call));
     p.compute = corrected(&compute_side, call, device_estimate(machine, call, flops));
@@ -203,7 +217,12 @@ static void learn_side(struct side *side, const struct gs_call *call, double mea
 
 void gs_learn_cpu(const struct gs_machine *machine, const struct gs_call *call, double seconds)
 {
+    _Atomic uint8_t *samples =
+        &cpu_side.samples[call->operation][call->dtype][log2_class(call->work)][shape_class(call)];
+    uint8_t seen = atomic_load_explicit(samples, memory_order_relaxed);
     learn_side(&cpu_side, call, seconds, cpu_estimate(machine, call));
+    if (seen < UINT8_MAX)
+        atomic_store_explicit(samples, (uint8_t)(seen + 1), memory_order_relaxed);
 }
 
 void gs_learn_gpu(const struct gs_machine *machine, const struct gs_call *call,

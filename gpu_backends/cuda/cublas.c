@@ -233,6 +233,10 @@ void gs_cublas_warm_up(struct gs_lane *lane)
     for (int dtype = 0; dtype < GS_DTYPE_COUNT; dtype++) {
         struct gs_call call = {.operation = GS_OP_GEMM, .dtype = (gs_dtype)dtype,
                                .transa = 'N', .transb = 'N', .m = N, .n = N, .k = N};
+        if (dtype == GS_F32 || dtype == GS_C32) /* with alpha = 0 there is nothing to load */
+            call.alpha.f32[0] = 1;
+        else
+            call.alpha.f64[0] = 1;
         gs_cublas_gemm(lane, &call, range, &run);
     }
     gs_cuda.cuMemFreeAsync(matrix, lane->stream);
