@@ -13,10 +13,16 @@ static gs_reason look(const struct gs_device_options *options)
                                                 : gs_cuda_load_driver(options->cuda_path);
 }
 
+/* Whether what the start-up finds out may be read: it is written by another thread until then. */
+static bool is_open(void)
+{
+    return gs_device_state() == GS_READY;
+}
+
 /* Strict 2-D copies need a pitch that the driver takes; before start-up, its documented limit. */
 static bool pitch_fits(const struct gs_call *call)
 {
-    double limit = gs_cuda_device.max_pitch > 0 ? gs_cuda_device.max_pitch : INT_MAX;
+    double limit = is_open() ? gs_cuda_device.max_pitch : INT_MAX;
     for (int i = 0; i < call->operand_count; i++) {
         const struct gs_operand *operand = &call->operand[i];
         bool strided = operand->ld != operand->rows && operand->cols > 1;
@@ -31,7 +37,7 @@ static gs_reason objection(const struct gs_call *call)
     if (!pitch_fits(call))
         return GS_DIM_LIMIT;
     /* Which libraries there are is known once the device has been started. */
-    return gs_cuda_device.context != NULL ? gs_cublas_objection(call) : GS_NO_REASON;
+    return is_open() ? gs_cublas_objection(call) : GS_NO_REASON;
 }
 
 static double memory_needed(const struct gs_call *call)
