@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import subprocess
 import sys
 import time
 
@@ -20,13 +21,21 @@ def lines():
                       for i, (cell, width) in enumerate(zip(row, widths))) for row in cells]
 
 
+def commit():
+    """Returns the commit of the checkout, "" where there is none."""
+    done = subprocess.run(["git", "-C", os.path.dirname(os.path.abspath(__file__)), "rev-parse",
+                           "--short", "HEAD"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True, check=False)
+    return done.stdout.strip()
+
+
 def write(path):
     """Writes the rows with what they were measured on."""
     document = {
         "what": "other projects' tests without and with the preload: force, tests/fakecuda",
         "command": " ".join(["GPUSHIM_LONG=" + os.environ.get("GPUSHIM_LONG", "0"),
                              "python -m pytest", *sys.argv[1:]]),
-        "date": time.strftime("%Y-%m-%d"), "machine": platform.platform(),
+        "date": time.strftime("%Y-%m-%d"), "commit": commit(), "machine": platform.platform(),
         "cores": os.cpu_count(), "rows": ROWS}
     with open(path, "w", encoding="utf-8") as file:
         json.dump(document, file, indent=1)
