@@ -10,7 +10,7 @@ demo="$build python3 python3-venv"
 check="$demo clang libc6-dev libcmocka-dev libopenblas-dev libopenblas0-pthread
        libopenblas-serial-dev libopenblas64-0-pthread libblas-dev liblapacke-dev
        python3-numpy python3-scipy python3-sklearn python3-pytest python3-hypothesis
-       python3-threadpoolctl python3-joblib strace valgrind"
+       python3-threadpoolctl python3-joblib strace valgrind octave r-base-core"
 
 case "${1:-}" in
     build) wanted=$build ;;

@@ -6,8 +6,9 @@
 
 The C programs, the command line tool and the preload tests run once, on the system's Python; the
 end-to-end tests run on the system's Python and in every environment that tests/environments.py
-makes (wheels; newer Pythons where there are any). --long sets GPUSHIM_LONG=1: every campaign in
-full. --only runs the suites whose name contains NAME.
+makes (wheels; newer Pythons where there are any). Other projects' tests and programs (peers) start
+in the environments from one run on the system's Python. --long sets GPUSHIM_LONG=1: every campaign
+in full. --only runs the suites whose name contains NAME.
 """
 
 import argparse
@@ -58,6 +59,7 @@ def plain_suites():
     for python in [SYSTEM_PYTHON, *environments()]:
         name = Path(python).parent.parent.name if ".venv" in python else "system"
         yield f"python:{name}", python, end_to_end
+    yield "peers", SYSTEM_PYTHON, ["tests/peers"]
 
 
 def counts(junit):
