@@ -33,9 +33,26 @@ static gs_reason backend_objects(const struct gs_question *q)
     return q->unsupported;
 }
 
+/* Blocks of rows of one array, as LAPACK updates them: with the same leading dimension and y a
+ * whole number of elements behind x, row r of y's columns lies in rows r + shift mod ld of x's
+ * array. */
+static bool are_separate_rows(const struct gs_call *call, const struct gs_operand *x,
+                              const struct gs_operand *y)
+{
+    int64_t element = (int64_t)gs_element_bytes(call->dtype);
+    int64_t bytes = (int64_t)((uintptr_t)y->host - (uintptr_t)x->host);
+    if (x->ld != y->ld || x->ld <= 0 || bytes % element != 0)
+        return false;
+    int64_t first = bytes / element % x->ld;
+    first += first < 0 ? x->ld : 0;
+    return x->rows <= first && y->rows <= x->ld - first;
+}
+
 static bool overlap(const struct gs_call *call, const struct gs_operand *x,
                     const struct gs_operand *y)
 {
+    if (are_separate_rows(call, x, y))
+        return false;
     uint64_t element = gs_element_bytes(call->dtype);
     unsigned __int128 x_bytes = ((unsigned __int128)(x->cols - 1) * (uint64_t)x->ld +
                                  (uint64_t)x->rows) * element;

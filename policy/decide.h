@@ -47,5 +47,6 @@ struct gs_verdict gs_decide(const struct gs_question *question);
 /* The GPU was tried and gave up: the CPU runs, for this reason. */
 struct gs_verdict gs_verdict_fallen_back(gs_reason reason);
 
-/* Whether an output of the call shares memory with another operand, by address range. */
+/* Whether an output of the call shares memory with another operand: by address range, but for
+ * separate rows of one array with the same leading dimension. */
 bool gs_call_is_aliased(const struct gs_call *call);

@@ -316,7 +316,12 @@ static void test_aliasing_by_range(void **state)
     assert_true(aliased(m + 11, 3, m + 100, 5, m, 3));
     assert_false(aliased(m, 3, m + 100, 5, m + 120, 3));     /* behind B */
     assert_true(aliased(m, 3, m + 100, 5, m + 119, 3));
-    assert_true(aliased(m, 10, m + 100, 5, m + 3, 10));      /* in the gaps of A: by range */
+    assert_false(aliased(m, 10, m + 100, 5, m + 3, 10));     /* in the gaps of A: separate rows */
+    assert_false(aliased(m, 10, m + 100, 5, m + 13, 10));    /* from its second column on */
+    assert_false(aliased(m + 13, 10, m + 100, 5, m, 10));    /* above it */
+    assert_true(aliased(m, 10, m + 100, 5, m + 2, 10));      /* with its last row */
+    assert_true(aliased(m, 10, m + 100, 5, m + 8, 10));      /* into the next column's first row */
+    assert_true(aliased(m, 10, m + 100, 5, m + 3, 11));      /* rows that drift into it */
     assert_false(aliased(m, 10, m + 100, 5, m + 43, 10));    /* behind A's last column */
     assert_true(aliased(m, 10, m + 100, 5, m + 42, 10));
     assert_false(aliased(m + 33, 3, m + 100, 5, m, 10));     /* behind C's last column */
