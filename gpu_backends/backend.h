@@ -49,8 +49,9 @@ struct gs_backend {
     const char *name;
     /* Whether it is worth starting at all: L801 without a driver. Creates no context. */
     gs_reason (*look)(const struct gs_device_options *options);
-    /* Starts the device; GS_NO_REASON, M402 (may be tried again) or L8xx with the vendor's status in detail. facts is filled
-     * as far as known. stop is polled between steps: true ends the start-up with L808. */
+    /* Starts the device; GS_NO_REASON, M402 (may be tried again) or L8xx with the vendor's status
+     * in detail. facts is filled as far as known. stop is polled between steps: true ends the
+     * start-up with L808. */
     gs_reason (*open)(const struct gs_device_options *options, struct gs_device_facts *facts,
                       int *detail, bool (*stop)(void));
     /* U301 U302 U304 P704, or GS_NO_REASON. Callable before open. */
@@ -80,8 +81,9 @@ const struct gs_device_facts *gs_device_facts(void);
 void gs_device_look(const struct gs_device_options *options);
 
 /* Starts the device, unless an attempt within the last seconds found no memory for it: the device
- * is cold again after such an attempt. With wait, in the calling thread, and returns when it is ready or refused
- * (also when another thread was faster); without, in a thread of ours that blocks all signals. */
+ * is cold again after such an attempt. With wait, in the calling thread, and returns when it is
+ * ready or refused (also when another thread was faster); without, in a thread of ours that
+ * blocks all signals. */
 void gs_device_start(const struct gs_device_options *options, bool wait);
 
 /* Puts the device out of use for good, with this reason. */

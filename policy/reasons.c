@@ -16,8 +16,8 @@ static const struct gs_reason_text reason_texts[] = {
 };
 
 static const struct gs_reason_text unknown_reason = {
-    GS_NO_REASON, GS_CLASS_cannot, GS_SEVERITY_error, "?000", "UNKNOWN", "a number that is no reason code",
-    "report a bug",
+    GS_NO_REASON, GS_CLASS_cannot, GS_SEVERITY_error, "?000", "UNKNOWN",
+    "a number that is no reason code", "report a bug",
 };
 
 const struct gs_reason_text *gs_reason_text(gs_reason reason)

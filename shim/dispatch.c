@@ -80,6 +80,15 @@ static void decide(struct gs_attempt *attempt)
     }
 }
 
+void gs_attempt_take(struct gs_attempt *attempt, const struct gs_run *run)
+{
+    attempt->copy_in_s = run->copy_in;
+    attempt->compute_s = run->compute;
+    attempt->copy_out_s = run->copy_out;
+    attempt->kept_s = run->kept;
+    attempt->detail = run->detail;
+}
+
 static void run_on_device(struct gs_attempt *attempt)
 {
     struct gs_run run = {.reason = GS_SHUTTING_DOWN};
@@ -87,11 +96,7 @@ static void run_on_device(struct gs_attempt *attempt)
         backend->run(&attempt->call, &run);
         gs_device_leave();
     }
-    attempt->copy_in_s = run.copy_in;
-    attempt->compute_s = run.compute;
-    attempt->copy_out_s = run.copy_out;
-    attempt->kept_s = run.kept;
-    attempt->detail = run.detail;
+    gs_attempt_take(attempt, &run);
     if (run.reason == GS_NO_REASON) {
         gs_breaker_success();
         return;

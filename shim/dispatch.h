@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "call.h"
+#include "gpu_backends/backend.h"
 #include "policy/decide.h"
 #include "thread.h"
 
@@ -38,6 +39,9 @@ extern double gs_floor_work[GS_ROUTINE_COUNT];
  * gs_leave. errno is kept. */
 bool gs_dispatch(struct gs_frame *frame, struct gs_attempt *attempt, const struct gs_site *site)
     __attribute__((noinline));
+
+/* Takes over what a run on the device measured. */
+void gs_attempt_take(struct gs_attempt *attempt, const struct gs_run *run);
 
 /* After the original: measures, compares (verify), records. */
 void gs_dispatch_done(struct gs_attempt *attempt) __attribute__((noinline));

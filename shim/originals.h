@@ -40,10 +40,12 @@ static inline unsigned gs_site_slot(uint64_t key)
 }
 
 /* Finds and publishes the original for this site: (1) the caller's own scope, (2) RTLD_NEXT,
- * (3) a scan of the loaded objects for a provider of exactly this name; never our own address.
+ * (3) a scan of the loaded objects for a provider of exactly this name; never our own address,
+ * nor that of a wrapper loaded in front of us. Probes the integer width on the provider.
+ *
  * Caller and provider are kept mapped from then on: a return address or an original that outlived
- * its library would be somebody else's. Probes the integer width on the provider. Lock-free, so that a fork in any state is harmless;
- * two threads may both resolve a site, with the same answer. When the table is full the result is
+ * its library would be somebody else's. Lock-free, so that a fork in any state is harmless; two
+ * threads may both resolve a site, with the same answer. When the table is full the result is
  * valid until this thread's next call of the function. Without any provider the process ends as
  * the dynamic loader would end it (status 127, "undefined symbol"). */
 const struct gs_site *gs_site_resolve(unsigned entry, const void *return_address)

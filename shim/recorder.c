@@ -151,7 +151,8 @@ static void act_on_fallback(const struct gs_attempt *attempt)
     if (rule->action == GS_FALLBACK_RECORD || !is_reported(rule, reason) ||
         !is_first(attempt->call.site, attempt->verdict.reason))
         return;
-    int length = snprintf(line, sizeof line, "gpushim: %s stayed on the CPU: %s %s (%s); caller %s\n",
+    int length = snprintf(line, sizeof line,
+                          "gpushim: %s stayed on the CPU: %s %s (%s); caller %s\n",
                           gs_routine_names[gs_call_routine(&attempt->call)], reason->code,
                           reason->name, reason->when, attempt->call.site->caller);
     print_line(line, length, sizeof line);

@@ -65,11 +65,7 @@ void gs_verify_begin(struct gs_attempt *attempt)
         gs_cuda_backend.run(&verify->shadow, &run);
         gs_device_leave();
     }
-    attempt->copy_in_s = run.copy_in;
-    attempt->compute_s = run.compute;
-    attempt->copy_out_s = run.copy_out;
-    attempt->kept_s = run.kept;
-    attempt->detail = run.detail;
+    gs_attempt_take(attempt, &run);
     if (run.reason == GS_NO_REASON)
         return;
     attempt->verdict = gs_verdict_fallen_back(run.reason);

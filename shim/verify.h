@@ -12,5 +12,6 @@
 void gs_verify_begin(struct gs_attempt *attempt);
 
 /* Compares after the CPU original: attempt->difference is the largest |gpu - cpu| over the sum of
- * the two results' rounding bounds; above 1 (or a NaN on one side only) the verdict becomes E905. */
+ * the two results' rounding bounds (compare.h); above 1, or with a NaN on one side only, the verdict becomes
+ * E905. */
 void gs_verify_end(struct gs_attempt *attempt);

@@ -203,6 +203,14 @@ bool gs_lane_all_busy(void)
     return busy;
 }
 
+static void set_free(struct gs_lane *lane)
+{
+    pthread_mutex_lock(&lanes_mutex);
+    lane->in_use = false;
+    pthread_cond_signal(&lane_free);
+    pthread_mutex_unlock(&lanes_mutex);
+}
+
 struct gs_lane *gs_lane_take(struct gs_run *run)
 {
     struct gs_lane *lane;
@@ -218,10 +226,7 @@ struct gs_lane *gs_lane_take(struct gs_run *run)
         CUcontext ours;
         gs_cuda.cuCtxPopCurrent_v2(&ours);
     }
-    pthread_mutex_lock(&lanes_mutex);
-    lane->in_use = false;
-    pthread_cond_signal(&lane_free);
-    pthread_mutex_unlock(&lanes_mutex);
+    set_free(lane);
     return NULL;
 }
 
@@ -229,10 +234,7 @@ void gs_lane_give(struct gs_lane *lane)
 {
     CUcontext ours;
     gs_cuda.cuCtxPopCurrent_v2(&ours);
-    pthread_mutex_lock(&lanes_mutex);
-    lane->in_use = false;
-    pthread_cond_signal(&lane_free);
-    pthread_mutex_unlock(&lanes_mutex);
+    set_free(lane);
 }
 
 void gs_lane_abandon(struct gs_lane *lane)

@@ -137,7 +137,8 @@ gs_reason gs_cuda_load_driver(const char *path)
 {
     void *handle = is_auto(path) ? dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)
                                  : open_in_list(path, "libcuda.so.1");
-    if (handle == NULL && !is_auto(path)) /* toolkits and wheels hold no driver: it is the system's */
+    /* Toolkits and wheels hold no driver: it is the system's. */
+    if (handle == NULL && !is_auto(path))
         handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     return handle == NULL ? GS_NO_DRIVER : resolve(handle, CUDA);
 }
