@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 /* A device whose memory is taken by somebody else is asked again, but not at every call. */
 #define RETRY_SECONDS 2.0
@@ -23,6 +24,8 @@ static _Atomic int refusal, refusal_detail;
 static _Atomic bool looked, exiting;
 static _Atomic uint64_t retry_ns; /* no start-up before this: the last one found no memory */
 static _Atomic int runs_under_way;
+static _Atomic pid_t owner; /* process whose start-up and runs these are; a child waits for none */
+static _Atomic bool waited; /* of several exit handlers the first one waits */
 static struct gs_device_facts facts;
 static struct gs_device_options start_options;
 
@@ -133,6 +136,7 @@ static bool start_in_background(void)
 void gs_device_start(const struct gs_device_options *options, bool wait)
 {
     int expected = GS_COLD;
+    atomic_store(&owner, getpid());
     if (!atomic_load(&exiting) && now() * 1e9 >= (double)atomic_load(&retry_ns) &&
         atomic_compare_exchange_strong(&state, &expected, GS_STARTING)) {
         start_options = *options;
@@ -172,8 +176,9 @@ void gs_device_leave(void)
 void gs_device_exit(double seconds)
 {
     double deadline = now() + seconds;
+    bool ours = atomic_load(&owner) == getpid() && !atomic_exchange(&waited, true);
     atomic_store(&exiting, true);
-    while ((atomic_load(&state) == GS_STARTING || atomic_load(&runs_under_way) > 0) &&
+    while (ours && (atomic_load(&state) == GS_STARTING || atomic_load(&runs_under_way) > 0) &&
            now() < deadline)
         sleep_milliseconds(1);
     if (atomic_load(&state) != GS_REFUSED)

@@ -66,11 +66,11 @@ void gs_audit_count(uint16_t routine, uint8_t where, uint16_t reason, uint16_t w
 /* Makes room beyond what is mapped; false when there is no more to be had. */
 static bool grow(void)
 {
-    struct gs_audit_quiet quiet;
+    struct gs_quiet quiet;
     uint64_t *record_count = &gs_audit.header->record_count;
     uint32_t problem = 0;
     if (__atomic_load_n(&gs_audit.full, __ATOMIC_ACQUIRE)) return false;
-    gs_audit_quiet_begin(&quiet);
+    gs_quiet_begin(&quiet);
     pthread_mutex_lock(&gs_audit.mutex);
     if (__atomic_load_n(record_count, __ATOMIC_RELAXED) >= gs_audit.room) {
         if (gs_audit.header->chunk_count < gs_audit.chunks_allowed)
@@ -83,7 +83,7 @@ static bool grow(void)
         __atomic_store_n(&gs_audit.full, true, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&gs_audit.mutex);
-    gs_audit_quiet_end(&quiet);
+    gs_quiet_end(&quiet);
     return problem == 0;
 }
 

@@ -147,10 +147,10 @@ static int open_events(void)
 void gs_audit_event(const char *name, const char *detail)
 {
     if (!gs_audit.in_file) return;
-    struct gs_audit_quiet quiet;
+    struct gs_quiet quiet;
     struct stat status;
     char head[NAME_TEXT_MAX + 128], quoted[NAME_TEXT_MAX];
-    gs_audit_quiet_begin(&quiet);
+    gs_quiet_begin(&quiet);
     if (detail == NULL) detail = "";
     int head_length =
         snprintf(head, sizeof(head), "{\"v\":1,\"t_ns\":%llu,\"pid\":%u,\"event\":%s%s",
@@ -170,5 +170,5 @@ void gs_audit_event(const char *name, const char *detail)
             errno = 0;
         close(file);
     }
-    gs_audit_quiet_end(&quiet);
+    gs_quiet_end(&quiet);
 }

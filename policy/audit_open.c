@@ -24,29 +24,6 @@ struct gs_audit_state gs_audit = {
     .mutex = PTHREAD_MUTEX_INITIALIZER,
 };
 
-void gs_audit_quiet_begin(struct gs_audit_quiet *quiet)
-{
-    sigset_t all;
-    quiet->saved_errno = errno;
-    sigfillset(&all);
-    /* A crash of the program's own must reach the program's own handler. */
-    sigdelset(&all, SIGSEGV);
-    sigdelset(&all, SIGBUS);
-    sigdelset(&all, SIGFPE);
-    sigdelset(&all, SIGILL);
-    sigdelset(&all, SIGTRAP);
-    pthread_sigmask(SIG_SETMASK, &all, &quiet->signals);
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &quiet->cancel);
-}
-
-void gs_audit_quiet_end(const struct gs_audit_quiet *quiet)
-{
-    int cancel;
-    pthread_setcancelstate(quiet->cancel, &cancel);
-    pthread_sigmask(SIG_SETMASK, &quiet->signals, NULL);
-    errno = quiet->saved_errno;
-}
-
 /* Everything back to empty ordinary memory. Whatever a parent had mapped is only forgotten. */
 static void reset_to_memory(void)
 {
@@ -103,8 +80,8 @@ static int open_file(const struct gs_audit_options *options)
 
 int gs_audit_open(const struct gs_audit_options *options)
 {
-    struct gs_audit_quiet quiet;
-    gs_audit_quiet_begin(&quiet);
+    struct gs_quiet quiet;
+    gs_quiet_begin(&quiet);
     int problem = 0;
     reset_to_memory();
     describe_process(options);
@@ -113,7 +90,7 @@ int gs_audit_open(const struct gs_audit_options *options)
         problem = named ? open_file(options) : ENOENT;
         if (problem == 0) gs_audit_write_run(options);
     }
-    gs_audit_quiet_end(&quiet);
+    gs_quiet_end(&quiet);
     return problem;
 }
 
@@ -137,8 +114,8 @@ static bool module_is_free(uint16_t index)
 
 static uint16_t add_module(const char *path)
 {
-    struct gs_audit_quiet quiet;
-    gs_audit_quiet_begin(&quiet);
+    struct gs_quiet quiet;
+    gs_quiet_begin(&quiet);
     pthread_mutex_lock(&gs_audit.mutex);
     uint16_t index = find_module(path);
     if (module_is_free(index)) {
@@ -147,7 +124,7 @@ static uint16_t add_module(const char *path)
         __atomic_store_n(row, *path, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&gs_audit.mutex);
-    gs_audit_quiet_end(&quiet);
+    gs_quiet_end(&quiet);
     return index;
 }
 

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "audit.h"
+#include "quiet.h"
 
 #define GS_AUDIT_RECORDS_PER_CHUNK (GS_FILE_CHUNK_BYTES / sizeof(struct gs_record))
 /* 4 GiB of records: more than this a process does not keep, whatever its limit says. */
@@ -38,16 +39,6 @@ struct gs_audit_state {
 extern struct gs_audit_state gs_audit;
 /* The first room / GS_AUDIT_RECORDS_PER_CHUNK are valid. */
 extern struct gs_record *gs_audit_chunks[GS_AUDIT_CHUNKS_MAX];
-
-/* What the slow parts hold back while they run: a cancelled thread or a signal handler that calls
- * BLAS would otherwise find a file half made or a mutex held by itself. */
-struct gs_audit_quiet {
-    sigset_t signals;
-    int cancel;
-    int saved_errno;
-};
-void gs_audit_quiet_begin(struct gs_audit_quiet *quiet);
-void gs_audit_quiet_end(const struct gs_audit_quiet *quiet);
 
 /* Makes and maps the file for the header that gs_audit has in memory, and switches gs_audit to
  * it. Returns 0 or an errno value; gs_audit is then unchanged. */

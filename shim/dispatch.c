@@ -4,11 +4,12 @@
  */
 #include "dispatch.h"
 
-#include <errno.h>
+#include <fenv.h>
 #include <math.h>
 
 #include "originals.h"
 #include "policy/breaker.h"
+#include "policy/quiet.h"
 #include "policy/start.h"
 #include "process.h"
 #include "recorder.h"
@@ -120,7 +121,10 @@ static void finish_on_gpu(struct gs_attempt *attempt)
 
 bool gs_dispatch(struct gs_frame *frame, struct gs_attempt *attempt, const struct gs_site *site)
 {
-    int saved_errno = errno;
+    struct gs_quiet quiet;
+    fexcept_t flags; /* raised by our arithmetic, they would look like the program's */
+    gs_quiet_begin(&quiet);
+    fegetexceptflag(&flags, FE_ALL_EXCEPT);
     attempt->entry_ns = gs_now_ns();
     attempt->call.site = site;
     attempt->detail = 0;
@@ -131,6 +135,7 @@ bool gs_dispatch(struct gs_frame *frame, struct gs_attempt *attempt, const struc
     if (attempt->tracked) {
         gs_fold_own();
         decide(attempt);
+        fesetexceptflag(&flags, FE_ALL_EXCEPT);
         if (attempt->verdict.gpu)
             run_on_device(attempt);
         else if (attempt->verdict.reason == GS_VERIFY_KEEPS_CPU)
@@ -138,18 +143,23 @@ bool gs_dispatch(struct gs_frame *frame, struct gs_attempt *attempt, const struc
     }
     bool done = attempt->tracked && attempt->verdict.gpu;
     if (done) {
+        fegetexceptflag(&flags, FE_ALL_EXCEPT);
         finish_on_gpu(attempt);
+        fesetexceptflag(&flags, FE_ALL_EXCEPT);
         gs_frame_close(frame);
     }
+    gs_quiet_end(&quiet);
     attempt->original_ns = gs_now_ns();
-    errno = saved_errno;
     return done;
 }
 
 void gs_dispatch_done(struct gs_attempt *attempt)
 {
-    int saved_errno = errno;
+    struct gs_quiet quiet;
+    fexcept_t flags;
     uint64_t now_ns = gs_now_ns();
+    gs_quiet_begin(&quiet);
+    fegetexceptflag(&flags, FE_ALL_EXCEPT);
     double seconds = (double)(now_ns - attempt->original_ns) * 1e-9;
     if (attempt->tracked && gs_process_owns_audit()) {
         if (attempt->call.objection == GS_NO_REASON) {
@@ -160,5 +170,6 @@ void gs_dispatch_done(struct gs_attempt *attempt)
             gs_verify_end(attempt);
         gs_record_call(attempt, now_ns, false, seconds);
     }
-    errno = saved_errno;
+    fesetexceptflag(&flags, FE_ALL_EXCEPT);
+    gs_quiet_end(&quiet);
 }

@@ -183,7 +183,8 @@ static void read_settings(void)
     struct gs_settings *settings = &gs_process.settings;
     struct gs_device_options *options = &gs_process.device_options;
     settings_read = true;
-    gs_settings_read(settings, environ, secure, keep_remark, NULL);
+    char *none[] = {NULL}; /* clearenv leaves no list at all */
+    gs_settings_read(settings, environ != NULL ? environ : none, secure, keep_remark, NULL);
     for (unsigned routine = 0; routine < GS_ROUTINE_COUNT; routine++)
         gs_process.routine_selected[routine] =
             gs_routine_names[routine] != NULL && /* there is no shemm */
