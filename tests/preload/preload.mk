@@ -71,7 +71,7 @@ $(PRELOAD_OUT)/libown_level3.so $(PRELOAD_OUT)/libown_level364.so: tests/preload
 	    $(OWN_LEVEL3) -shared -Wl,-soname,$(@F) -o $@ $< -lm
 
 # Programs of one source, linked with OpenBLAS.
-SIMPLE := $(addprefix $(PRELOAD_OUT)/,fork exit threads many wrapped limited)
+SIMPLE := $(addprefix $(PRELOAD_OUT)/,fork exit threads many wrapped limited quiet)
 $(SIMPLE): $(PRELOAD_OUT)/%: tests/preload/%.c tests/preload/product.h
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
