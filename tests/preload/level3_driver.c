@@ -150,7 +150,9 @@ static void sweep_few(struct sweep *sweep)
         {SYMM, D, F77, 'L', 'U', .m = 17, .n = 5, .alpha = {1}, .beta = {0}},
         {SYMM, C, ROWS, 'R', 'L', .m = 5, .n = 17, .alpha = {.25, -1.5}, .beta = {.5}},
         {HEMM, Z, COLUMNS, 'R', 'U', .m = 9, .n = 7, .alpha = {.25, -1.5}, .beta = {-.5, .25}},
-        {SYRK, D, ROWS, .uplo = 'L', .transa = 'T', .n = 17, .k = 5, .alpha = {1}, .beta = {.5}},
+        /* Beside the diagonal blocks of 256: parts that are copied straight into C. */
+        {SYRK, D, ROWS, .uplo = 'L', .transa = 'T', .n = 300, .k = 2, .alpha = {1},
+         .beta = {.5}},
         {SYRK, S, F77, .uplo = 'U', .transa = 'N', .n = 9, .k = 3, .alpha = {1}, .beta = {0}},
         {HERK, C, F77, .uplo = 'L', .transa = 'C', .n = 9, .k = 5, .alpha = {-1.5}, .beta = {.5}},
         {SYR2K, S, COLUMNS, .uplo = 'U', .transa = 'N', .n = 7, .k = 3, .alpha = {1},
@@ -161,9 +163,9 @@ static void sweep_few(struct sweep *sweep)
         {TRSM, D, ROWS, 'R', 'U', 'N', .diag = 'N', .m = 5, .n = 9, .alpha = {-1.5}},
         {TRSM, Z, F77, 'L', 'U', 'C', .diag = 'N', .m = 300, .n = 2, .alpha = {1}},
         {GEMMT, D, F77, .uplo = 'L', .transa = 'N', .transb = 'T', .n = 9, .k = 3, .alpha = {1},
-         .beta = {.5}},
+         .beta = {0}},
         {GEMMT, S, ROWS, .uplo = 'U', .transa = 'N', .transb = 'N', .n = 513, .k = 2,
-         .alpha = {1}, .beta = {0}},
+         .alpha = {1}, .beta = {.5}},
         {GEMMTR, Z, COLUMNS, .uplo = 'U', .transa = 'C', .transb = 'N', .n = 7, .k = 3,
          .alpha = {.25, -1.5}, .beta = {.5}},
     };
